@@ -90,7 +90,7 @@ class AppEnvironment(TrialEnvironment):
         pages: Size, language and time zone of their pages.
         settings: Settings for opening them.
         context: The trial's limits, folder and processes.
-        redactor: Removes keys from what is written.
+        redactor: Removes keys from written files.
     """
 
     def __init__(

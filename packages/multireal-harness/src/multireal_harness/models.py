@@ -126,7 +126,7 @@ class ModelConfig(Record):
         """Open the model for a trial.
 
         Raises:
-            InputError: There is no key or no SDK for it.
+            InputError: Its key or SDK is missing.
         """
         opened = open_model(
             self.model,

@@ -47,7 +47,7 @@ def preflight(
 
     Raises:
         InputError: Every task needs an app that does not answer.
-        BrowserError: There is no Chromium.
+        BrowserError: Chromium is missing.
     """
     find_chromium()
     statuses = asyncio.run(check_apps(origins_of(tasks, origins), timeout_s))

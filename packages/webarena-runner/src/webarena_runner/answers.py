@@ -92,7 +92,7 @@ def _escaped(value: JsonValue) -> JsonValue:
 
 
 def answer_flags(answer: AgentAnswer, results_schema: JsonValue = None) -> tuple[Flag, ...]:
-    """Return what makes a score doubtful although the official evaluator gave it.
+    """Return flags of answers that make the official evaluator's score doubtful.
 
     - `regex-answer`: the evaluator honours `^…$` from the agent: `^.*$` matches any text. A run
       stores such answers escaped (`without_patterns`), so that they match themselves only.

@@ -55,9 +55,9 @@ class WebArenaBenchmark:
     Args:
         sites: The sites; by default those in the environment variables.
         settings: Time limits of the parts around the agent, and Chromium's options.
-        redactor: Removes keys from what is written.
+        redactor: Removes keys from written files.
         evaluator: The evaluator; by default the installed webarena-verified.
-        extract: By what means endings in another form are restated where a trial is scored again; a run's own
+        extract: The means of restating endings in another form when a trial is scored again; a run's own
             configuration says it for the run.
     """
 
@@ -158,7 +158,7 @@ class WebArenaBenchmark:
         return (dataset_path().parent, Path(__file__).parent / "reference_solutions")
 
     def solutions(self) -> tuple[Path, ...]:
-        """Return the folder of what `scripted` plays."""
+        """Return the folder of the scripts that `scripted` plays."""
         return (Path(__file__).parent / "world" / "scripts",)
 
     @asynccontextmanager
@@ -224,7 +224,7 @@ class WebArenaBenchmark:
 
     @property
     def step_rules(self) -> str:
-        """What `passed_after` scores by."""
+        """The rules by which `passed_after` scores."""
         version = getattr(self._evaluator, "version", None) or provenance().benchmark_version
         return f"webarena-verified {version}, traffic"
 
@@ -239,7 +239,7 @@ class WebArenaBenchmark:
             EvaluationError: The answer alone decides, or the recording cannot be read.
         """
         found = passed_after(task, folder, steps, self._evaluator or InstalledEvaluator())
-        # what was not recorded any more belongs to the last step, or to one before it
+        # requests beyond the recording's limit belong to the last step, or to one before it
         return [*found[:-1], None] if RECORDING_FULL in result.flags else found
 
     async def _restated(self, evidence: Evidence) -> Restated | None:

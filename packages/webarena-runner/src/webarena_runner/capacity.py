@@ -19,7 +19,7 @@ def default_workers(meminfo: Path = Path("/proc/meminfo"), processors: int | Non
     """Return how many trials free memory and processors allow, at least one.
 
     Args:
-        meminfo: The kernel's file; where there is none, the processors alone decide.
+        meminfo: The kernel's file; without it, the processors alone decide.
         processors: By default those of this machine.
     """
     count = processors or os.cpu_count() or 1

@@ -188,7 +188,7 @@ def import_(results: Path, out: Path, config_file: Path | None, **options: Any) 
 
 
 def _score_official(folder: Path, config_file: Path | None, *, as_json: bool) -> None:
-    """Score an official output folder, and leave nothing but what is printed."""
+    """Score an official output folder, and leave nothing but the printed output."""
     with TemporaryDirectory(prefix="webarena-official-") as scratch:
         made = import_(folder, Path(scratch) / "run", config_file)
     made = made.model_copy(update={"folder": str(folder)})

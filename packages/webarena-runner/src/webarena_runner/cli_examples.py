@@ -1,4 +1,4 @@
-"""What the help of each command shows as its example."""
+"""The example in the help of each command."""
 
 from __future__ import annotations
 

@@ -56,13 +56,13 @@ class SiteConfig(Record):
     Attributes:
         urls: Every alias (host name, address), so that the evaluator recognises recorded traffic.
         credentials: The account for the login; None for sites without accounts.
-        login: How to log in: `form` over plain HTTP and, where that fails, in the trial's browser;
+        login: How to log in: `form` over plain HTTP and, if that fails, in the trial's browser;
             `header` by the header of the images; `browser` in the browser only.
         local_storage: Entries that are set in the localStorage of every page of the site.
         reset_hook: A command (`{site}` is filled in), or a URL to POST to, that resets the site.
         data_dir: The data folder for the container of wikipedia.
-        copies: How many containers of it the provider `docker` runs here; see `site_copies`. None leaves the
-            one there is to webarena-verified's manager.
+        copies: The number of its containers that the provider `docker` runs here; see `site_copies`. None leaves the
+            single one to webarena-verified's manager.
     """
 
     urls: tuple[str, ...] = Field(min_length=1)

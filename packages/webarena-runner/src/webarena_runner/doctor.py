@@ -1,4 +1,4 @@
-"""The checks of `webarena-runner doctor`, each with a way to fix what it finds."""
+"""The checks of `webarena-runner doctor`, each with a way to fix its findings."""
 
 from __future__ import annotations
 

@@ -93,12 +93,12 @@ class Conditions:
         task: Its task.
         config: The URLs and accounts of the sites.
         context: Its limits, folder and processes.
-        settings: Time limits, and how Chromium is started.
-        redactor: Removes keys from what is written.
-        ports: Ports of this machine that no agent may open, and what opening one is.
-        served: What the sites answered since the trial began, which the agent does not
-            know; None where they write nothing down.
-        kept: The Chromium in which it gets a context; None for one of its own.
+        settings: Time limits, and start options of Chromium.
+        redactor: Removes keys from written files.
+        ports: Ports of this machine that no agent may open, with the integrity code of opening each.
+        served: The sites' answers since the trial began, which the agent does not
+            know; None if they write nothing down.
+        kept: The Chromium in which the trial gets a context; None for one of its own.
     """
 
     task: Task
@@ -198,7 +198,7 @@ async def _answered(work: Awaitable[None]) -> None:
 
 
 async def _require_sites(given: Conditions) -> None:
-    """Note in the trial's folder what is wrong with its sites.
+    """Note faults of the trial's sites in its folder.
 
     Raises:
         EnvironmentFaultError: One of them cannot be used at all.
@@ -275,18 +275,18 @@ class SiteEnvironment(TrialEnvironment):
         if not await self._browser.report_connections():
             self.integrity.watched = False
         self._har = await self._recorder.stop(self._given.settings.stop_recorder_s)
-        # answers that no site gave; only sites that write down what they were asked can say so
+        # answers that no site gave; known only for sites that log their requests
         served = self._given.served
         if served is not None:
             for method, url in unserved(self._har.document, served()):
                 detail = f"{method} {url}"
                 self.integrity.note(IntegrityCode.FORGED_TRAFFIC, "succeeded", detail)
-        # Only known keys are removed from evidence: what is scored must be what was recorded.
+        # Only known keys are removed from evidence: the scored traffic must equal the recorded traffic.
         self._har.write(self._given.context.folder / HAR_FILE, self._without_secrets)
         self.details["browser"] = dict(self._har.document["log"]["browser"])
 
     async def capture(self, ending: AgentEnding) -> None:
-        """Write the answer beside the traffic.
+        """Write the answer next to the traffic.
 
         Raises:
             EnvironmentFaultError: The recording has gaps that are not from the agent's ending its browser,

@@ -3,7 +3,7 @@
 Its scores are used unchanged, except where it reports `error` with score 0.0. To find the cause of the
 error it is asked again about the same recording with no answer at all. If that gives no error, the
 answer was the cause, and the agent failed, 0.0: an answer with a null `task_type`, one with data where
-the task has none, one that is no valid regular expression. Otherwise the recording, the task definition
+the task has none, one that is not a valid regular expression. Otherwise the recording, the task definition
 or the evaluator is the cause: the trial gets no score, and the official one stays in the details.
 """
 
@@ -49,7 +49,7 @@ class Evaluation(Record):
     Attributes:
         score: The official score, or None for an official error that the answer did not cause.
         malformed: Whether the answer is outside the response format.
-        problem: Why there is no score, what is malformed, or what the evaluator could not read.
+        problem: Why there is no score, which part is malformed, or which the evaluator could not read.
         traffic_fault: A fault in the traffic that may explain the score.
         unreadable: Why there is no score: requests with bodies that no site's own page sends, and that the
             evaluator cannot read.
@@ -146,12 +146,12 @@ def read_recording(folder: Path) -> tuple[Any, str | None]:
 
 def write_answer(folder: Path, answer: JsonValue) -> None:
     """Store the agent's answer where the evaluator and the official tools look for it."""
-    # half a surrogate pair is no text, which must not keep a failing answer from its score
+    # half a surrogate pair is not text, which must not keep a failing answer from its score
     (folder / ANSWER_FILE).write_text(answer_text(answer), encoding="utf-8", errors="replace")
 
 
 def write_config(folder: Path, config: EnvironmentConfig) -> None:
-    """Store the sites' URLs, without credentials, beside the traffic, to score it again."""
+    """Store the sites' URLs, without credentials, next to the traffic, to score it again."""
     text = json.dumps(config.official(), indent=2)
     (folder / CONFIG_FILE).write_text(text + "\n", encoding="utf-8")
 

@@ -44,7 +44,7 @@ def _answer(evaluator: Any, request: dict[str, Any]) -> dict[str, Any]:
             network_trace=Path(request["har"]),
         )
         found = json.dumps(result.model_dump(mode="json", exclude_none=True), ensure_ascii=False)
-        # a page may post half a surrogate pair, which is quoted in the result and is no UTF-8
+        # a page may post half a surrogate pair, which is quoted in the result and is not UTF-8
         answer: dict[str, Any] = json.loads(found.encode("utf-8", "replace"))
     except Exception as error:  # noqa: BLE001  # another version may fail in other ways
         return {"type": "fault", "reason": f"{type(error).__name__}: {error}"}

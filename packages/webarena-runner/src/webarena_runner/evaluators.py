@@ -33,7 +33,7 @@ class Evaluator(Protocol):
 
 
 class InstalledEvaluator:
-    """webarena-verified as it is installed beside this package."""
+    """webarena-verified as installed with this package."""
 
     def result(
         self, config: EnvironmentConfig, task_id: str, answer: Path | None, har: Path
@@ -45,7 +45,7 @@ class InstalledEvaluator:
                 task_id=int(task_id), agent_response=answer, network_trace=har
             )
         found = json.dumps(result.model_dump(mode="json", exclude_none=True), ensure_ascii=False)
-        # a page may post half a surrogate pair, which is quoted in the result and is no UTF-8
+        # a page may post half a surrogate pair, which is quoted in the result and is not UTF-8
         record: dict[str, Any] = json.loads(found.encode("utf-8", "replace"))
         return record
 

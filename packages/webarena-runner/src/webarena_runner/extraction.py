@@ -1,7 +1,7 @@
 """Responses made from endings in another form, from the goal and the agent's own words and values alone.
 
 Agents that do not end in the response format are scored 0.0 unless a run asks for this with
-`--extract`. Neither rules nor model see what is expected; results are flagged where it was used.
+`--extract`. Neither rules nor model see the expected values; results are flagged if it was used.
 """
 
 from __future__ import annotations
@@ -76,10 +76,10 @@ Report:
 
 
 class Extraction(Record):
-    """By what means endings in another form are restated.
+    """The means of restating endings in another form.
 
     Attributes:
-        model: Of the means `model`; by default the trial's own.
+        model: The model for the way `model`; by default the trial's own.
     """
 
     way: Literal["rules", "model"]
@@ -87,7 +87,7 @@ class Extraction(Record):
 
     @classmethod
     def of(cls, config: Mapping[str, JsonValue]) -> Self | None:
-        """Return what a run's configuration asks for."""
+        """Return the extraction that a run's configuration asks for."""
         if config.get("extract") is None:
             return None
         asked = {"way": config["extract"], "model": config.get("extract_model")}
@@ -102,7 +102,7 @@ class Restated(Record):
 
     @property
     def flag(self) -> str:
-        """What marks the trial, whatever its score."""
+        """The flag of the trial, whatever its score."""
         return f"answer-extracted-by-{self.way}"
 
 
@@ -113,24 +113,24 @@ async def restated(
     context: TrialContext,
     asked: Extraction,
 ) -> Restated | None:
-    """Restate how an agent ended by itself where the evaluator cannot read it, else return None.
+    """Restate an agent's own ending if the evaluator cannot read it, else return None.
 
     Args:
         ending: How it ended; at a limit nothing is restated.
         stored: Its answer as it was stored.
-        goal: What it was asked.
-        context: Of the trial.
-        asked: By what means.
+        goal: The agent's goal.
+        context: The trial's context.
+        asked: The means.
 
     Raises:
-        InputError: There is no model.
+        InputError: The model is missing.
         ModelError: The provider gave no usable reply in time.
         BudgetExceededError: The run's budget is spent.
     """
     read = read_answer(stored)
     if ending.status is not Status.COMPLETED or read.problem is None:
         return None
-    # what was imported has no other answer than the stored one
+    # imported trials have no other answer than the stored one
     answer = read.value if ending.answer is None else ending.answer
     gave_up = _GAVE_UP in ending.flags or (isinstance(answer, dict) and set(answer) == {_GAVE_UP})
     if asked.way == "rules":
@@ -208,14 +208,14 @@ async def by_model(
 
 
 def _honest(response: dict[str, JsonValue], *, gave_up: bool) -> dict[str, JsonValue]:
-    """Return a response that is no success where its agent gave up."""
+    """Return a response, never a success if its agent gave up."""
     if not gave_up or response["status"] != "SUCCESS":
         return response
     return {**response, "status": "UNKNOWN_ERROR", "retrieved_data": None}
 
 
 def _unwrapped(answer: JsonValue) -> JsonValue:
-    """Return what an answer says: of JSON in a text its value, of an object with one known field that field."""
+    """Return an answer's content: the value of JSON in a text, the one known field of an object."""
     if isinstance(answer, str):
         if not answer.strip():
             return None
@@ -243,7 +243,7 @@ def _declared(answer: JsonValue) -> dict[str, str]:
 
 
 def _values(answer: JsonValue) -> Any:
-    """Return an answer's data as a list; a text as it is, and None where there are none."""
+    """Return an answer's data as a list; a text as it is, and None if there are none."""
     if isinstance(answer, dict) and "retrieved_data" in answer:
         answer = answer["retrieved_data"]
     elif _declared(answer):
@@ -280,7 +280,7 @@ def _status(text: str) -> str:
 
 
 def _data(text: str) -> list[JsonValue]:
-    """Return listed items, else emphasised words, else what follows "is", else numbers, else all."""
+    """Return listed items, else emphasised words, else the part after "is", else numbers, else all."""
     text = text.strip()
     for pattern in (_ITEM, _BOLD, _QUOTED):
         if found := pattern.findall(text):
@@ -288,7 +288,7 @@ def _data(text: str) -> list[JsonValue]:
     if lead := _LEAD.match(text):
         said = lead.group(1)
         parts = re.split(r"\s*;\s*|,\s+(?:and\s+)?|\s+and\s+", said)
-        is_list = len(parts) > 1 and len(said) < 200  # a sentence is no list
+        is_list = len(parts) > 1 and len(said) < 200  # a sentence is not a list
         return [_value(each) for each in (filter(None, parts) if is_list else [said])]
     if (amounts := _AMOUNT.findall(text)) and not _DATE.match(text):
         return [_value(each) for each in amounts]

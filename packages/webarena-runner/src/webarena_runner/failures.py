@@ -5,8 +5,8 @@ It is derived from the statuses, the evaluator's details and the agent's own dec
     environment_error, evaluation_error, budget_exceeded, cancelled    no score, not the agent
     step_limit, time_limit, agent_error    the agent stopped before it answered
     malformed_answer        it answered, but not in the response format
-    gave_up                 it declared an error where the task can be done
-    missed_impossible       it declared success, or another error, where the task cannot be done
+    gave_up                 it declared an error although the task can be done
+    missed_impossible       it declared success, or another error, although the task cannot be done
     wrong_declaration       everything recorded is right, the declared type or status is not
     wrong_answer            the retrieved data is wrong
     forbidden_action        it made a request that the task must not lead to
@@ -22,7 +22,7 @@ It is derived from the statuses, the evaluator's details and the agent's own dec
 
 The last six are faults in the traffic, and go with the suspect cause of the same name. On a request
 that the task expects they take precedence over mistakes of the agent that they may have caused; on
-another page they take precedence where the agent made no other mistake. A malformed answer, a wrong
+another page they take precedence if the agent made no other mistake. A malformed answer, a wrong
 declaration and a forbidden request are the agent's own acts in any case.
 """
 
@@ -68,10 +68,10 @@ def classify_failure(
 
 
 def suspect_cause(status: Status, evaluation: Evaluation) -> str | None:
-    """Return why the score may not be the agent's own doing; None where nothing shows that.
+    """Return why the score may not be the agent's own doing; None if nothing shows that.
 
-    A failure is suspect where its mode is a fault of the traffic. A success is suspect where there was a
-    fault on the request it depends on, or where the task cannot be done and a page that might have shown
+    A failure is suspect if its mode is a fault of the traffic. A success is suspect if there was a
+    fault on the request it depends on, or if the task cannot be done and a page that might have shown
     that did not open.
     """
     fault = evaluation.traffic_fault

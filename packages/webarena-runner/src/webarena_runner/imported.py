@@ -1,8 +1,8 @@
 """Import of trials that another harness ran, into a run folder that is scored as one of ours.
 
 Official output folders, `{id}/agent_response.json` and `{id}/network.har`, are scored by the evaluator, as its own
-command line scores them. Of BrowserGym's result trees there is no recording: what they report is kept and marked.
-Nothing is ever unpickled, no link followed, and no file above a limit read.
+command line scores them. BrowserGym's result trees have no recording: their reported scores are kept and marked.
+Nothing is ever unpickled, links are not followed, and files above a limit are not read.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ _FOLDERS = frozenset({"webarena", "webarena_verified"})
 
 
 class Reported(Record):
-    """A trial whose recorded score is not what the folder's own `eval_result.json` says."""
+    """A trial whose recorded score differs from the folder's own `eval_result.json`."""
 
     task_id: str
     score: float | None
@@ -70,7 +70,7 @@ class ImportedFolder(Record):
         reported_only: Trials with the score that the other harness reports.
         without_score: Trials with neither, and why, by task.
         unknown: Folders of no known task.
-        compared: Trials beside which the folder has an `eval_result.json`.
+        compared: Trials for which the folder has an `eval_result.json`.
         differences: Those of them with another score.
     """
 
@@ -209,7 +209,7 @@ def _official(
     agent: str,
     model: str | None,
 ) -> TrialResult:
-    """Copy what a trial is scored from, and score it as a trial of ours is scored again."""
+    """Copy a trial's evidence, and score it like a rescored trial of ours."""
     key = TrialKey(task_id=task.task_id, trial=1)
     folder = run.new_attempt(key)
     first = _unscored(key, agent, model, "nothing has scored it yet")
@@ -256,7 +256,7 @@ def _unscored(key: TrialKey, agent: str, model: str | None, why: str) -> TrialRe
         failure_mode=FailureMode.EVALUATION_ERROR,
         flags=("imported",),
         error=ErrorInfo(kind="Imported", message=why, phase="evaluation"),
-        # The other harness says nothing of limits: what it left is scored as it is.
+        # The other harness does not report limits: its end state is scored as it is.
         ending=AgentEnding(status=Status.COMPLETED, flags=("imported",)),
     )
 
@@ -274,7 +274,7 @@ def _summary(
     for each in every:
         if results is None:
             break
-        # the score that the official command line has left beside the recording
+        # the score that the official command line left next to the recording
         with suppress(OSError, ValueError, KeyError, TypeError, RefusedFileError):
             left = decode_json(read_inside(results, f"{each.task_id}/{_RESULT_FILE}"))
             if math.isfinite(score := float(left["score"])):

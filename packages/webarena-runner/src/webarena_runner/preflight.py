@@ -1,4 +1,4 @@
-"""Checks before a run: what would fail in every trial is refused, partial failures are warned about."""
+"""Checks before a run: faults that would fail every trial are refused, partial ones are warned about."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def preflight(spec: RunSpec, config: EnvironmentConfig, timeout_s: float = 20.0)
     Raises:
         InputError: A site has no URL, two sites would overwrite each other's cookies, or the agent
             or its model cannot be used.
-        BrowserError: There is no Chromium.
+        BrowserError: Chromium is missing.
     """
     tasks = select_tasks(load_tasks(), spec.tasks, spec.seed)
     sites, starts = planned_sites(spec), {url for task in tasks for url in start_urls(task)}
@@ -91,7 +91,7 @@ def preflight(spec: RunSpec, config: EnvironmentConfig, timeout_s: float = 20.0)
 async def _faults(
     config: EnvironmentConfig, sites: Sequence[str], starts: Collection[str], timeout_s: float
 ) -> list[tuple[str, list[SiteFault]]]:
-    """Return what is wrong with each site, and each copy of one."""
+    """Return the faults of each site, and of each copy of one."""
     first = await check_sites(config, sites, timeout_s, starts=starts)
     others = [(name, each) for name in sites for each in copy_configs(config, name)[1:]]
     checks = (check_sites(each, [name], timeout_s, starts=starts) for name, each in others)

@@ -32,7 +32,7 @@ from webarena_runner.world.launch import (
 def prepared_run(
     make: Callable[..., Any], given: RunOptions | Mapping[str, Any], purpose: Purpose
 ) -> Iterator[PreparedRun]:
-    """Do what `WebArenaBenchmark.prepare` does, for that class or one made of it.
+    """Carry out `WebArenaBenchmark.prepare`, for that class or a subclass.
 
     Raises:
         InputError: An option does not exist, options contradict each other, or every trial would fail.
@@ -111,7 +111,7 @@ def _on_built_in(
 
 
 def _recipe(options: WebArenaRunOptions) -> Recipe | None:
-    """Return what workers prepare their part from; None where only one process can keep the order of resets."""
+    """Return the recipe from which workers prepare; None if only one process can keep the order of resets."""
     if any(not each.endswith(("never", "before-run")) for each in options.resets):
         return None
     # the sites were reset before the run

@@ -127,7 +127,7 @@ class Resets:
 
         Args:
             sites: Their names.
-            config: Those that the trial uses, where there are copies.
+            config: The sites that the trial uses, if there are copies.
         """
         config = config or self._config
         origins = {name: config.site(name).origin for name in sites}

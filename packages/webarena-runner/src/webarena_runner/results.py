@@ -58,9 +58,9 @@ def as_evaluation(
 
 
 def _findings(evaluation: Evaluation) -> tuple[IntegrityFinding, ...]:
-    """Return what the answer and the traffic themselves show.
+    """Return findings in the answer and the traffic themselves.
 
-    Alternatives and patterns fit whatever is expected; what the evaluator cannot read leaves no score.
+    Alternatives and patterns fit any expected value; traffic that the evaluator cannot read leaves no score.
     """
     games = [flag for flag in evaluation.flags if flag in {"alternatives-answer", "regex-answer"}]
     outcome: IntegrityOutcome = "succeeded" if evaluation.score else "blocked"

@@ -12,6 +12,6 @@ def run(options: WebArenaRunOptions, *, progress: Progress | None = None) -> Run
     """Run an agent on tasks, or continue the run, as `webarena-runner run` does.
 
     Raises:
-        InputError: The options contradict each other, or name what does not exist.
+        InputError: The options contradict each other, or name something that does not exist.
     """
     return run_prepared(WebArenaBenchmark.prepare, options, progress=progress)

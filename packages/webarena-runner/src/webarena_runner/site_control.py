@@ -45,9 +45,9 @@ class SiteStatus(Record):
     """The state of one site.
 
     Attributes:
-        container: The state of its container; None where Docker does not run it.
+        container: The state of its container; None if Docker does not run it.
         fault: Why it cannot be used; None when it answers.
-        reset_by: How it can be reset; None where it cannot.
+        reset_by: How it can be reset; None if it cannot.
     """
 
     site: str
@@ -120,7 +120,7 @@ def reset_site(config: EnvironmentConfig, name: str, timeout_s: float = DEFAULT_
     """Reset a site to its initial state, wait until it can be used, return the seconds it took.
 
     Raises:
-        InputError: There is no way to reset it.
+        InputError: The site cannot be reset.
         EnvironmentFaultError: The hook fails, or the site cannot be used within `timeout_s`.
     """
     method = reset_method_of(config, name)
@@ -213,7 +213,7 @@ def _recreate(config: EnvironmentConfig, name: str, deadline: float) -> None:
 def _remove(manager: Any) -> None:
     """Remove a container, with all volumes that a visitor of the site changes.
 
-    The manager's own removal leaves volumes, and with them what an agent did to the map's web site.
+    The manager's own removal leaves volumes, and with them an agent's changes to the map's web site.
     """
     name = manager.container_name
     if manager.backend.container_exists(name=name):

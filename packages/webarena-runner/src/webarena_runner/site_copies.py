@@ -76,7 +76,7 @@ def choose_copies(tasks: Sequence[Task], config: EnvironmentConfig) -> dict[str,
 
 
 def copy_spec(config: EnvironmentConfig, name: str) -> dict[str, JsonValue]:
-    """Return what the container of a site is asked to be, for the provider `docker`.
+    """Return the specification of a site's container, for the provider `docker`.
 
     The site builds its own links with the address in the environment variable, which its image applies at
     every start.
@@ -122,7 +122,7 @@ def copy_spec(config: EnvironmentConfig, name: str) -> dict[str, JsonValue]:
 
 
 def data_folder(config: EnvironmentConfig, name: str) -> Path | None:
-    """Return the folder of this computer that a site reads its data from; None where it needs none.
+    """Return the folder of this computer that a site reads its data from; None if it needs none.
 
     Raises:
         InputError: It needs one, and none is configured.
@@ -173,7 +173,7 @@ async def reset_copy(
     place = folder or machine_folder()
     owner = Owner(Leases(place), _owner(_key(config, name)), ttl_s=_KEPT_S, detached=True)
     provider = _opened(owner, place, timeout_s)
-    # adopts the one that runs; what was quarantined or is gone is replaced
+    # adopts the one that runs; one that was quarantined or is gone is replaced
     machine = await provider.start(_key(config, name), copy_spec(config, name))
     return await provider.reset(machine)
 
@@ -198,7 +198,7 @@ def site_container(name: str) -> Any:
 
 
 def image_volumes(container: Any) -> dict[str, str]:
-    """Return the named volumes that begin with what the image has, and where they are in the container.
+    """Return the named volumes that begin with the image's content, and their paths in the container.
 
     The map's web site has its database in one. The others are filled by `webarena-verified env setup init`
     with 60 GB that no visitor changes.

@@ -17,12 +17,12 @@ class KnownRequest:
     """A request that the site of an image answers in a known way.
 
     Attributes:
-        name: What of the site it needs.
+        name: The part of the site that it needs.
         path: Below the site's URL, or below its host.
         from_root: Whether it is below the host.
-        type: How the Content-Type of the answer begins.
+        type: The start of the answer's Content-Type.
         shows: A pattern of what the answer contains.
-        below: How the paths of a trial's requests begin that need the same.
+        below: Start of paths of a trial's requests that need the same part.
     """
 
     name: str
@@ -42,16 +42,16 @@ class SiteFacts:
         other_ports: Other ports in webarena-verified's documentation.
         base_path: The path that is part of the site's URL in the task definitions.
         account: Public user name and password documented with the image.
-        login_path: The page with the login form, below the site's URL; None where there are no accounts.
+        login_path: The page with the login form, below the site's URL; None without accounts.
         private_path: A page that only a logged-in user sees; `{username}` is filled in.
-        private_user: A pattern of whom that page is shown to; None where the path has the name.
+        private_user: A pattern of the user whom that page names; None if the path has the name.
         known: Requests whose answers show its health; the front page is the first.
         login_header: The header that logs in without a form; its value is `user:password`.
         logout_path: The path below which a user logs out.
         image_gb: Size of its image, as its registry has it.
         data_gb: Size of the volumes that webarena-verified's set-up fills.
-        data_note: What is known of that set-up.
-        memory_gb: Memory of a container, where it is known to need much.
+        data_note: A note on that set-up.
+        memory_gb: Memory of a container, if it is known to need much.
         shm_mb: Shared memory that the image's compose file asks for.
     """
 

@@ -1,4 +1,4 @@
-"""The disk and memory that the containers of sites need, compared with what there is, before any is started."""
+"""The disk and memory that the containers of sites need, compared with the free room, before any is started."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ _GB = 1e9
 
 
 class SiteNeed(Record):
-    """What the containers of one site need.
+    """The needs of the containers of one site.
 
     Attributes:
         name: The site's.
-        copies: How many containers.
+        copies: The number of containers.
         image: The name of its image.
         data: Volumes that have to be filled beforehand.
-        image_gb: The least that the image takes: what its registry sends, packed.
-        data_gb: What these volumes take.
-        memory_gb: Of all containers; None where it is not known.
+        image_gb: A lower bound of the image's size: the packed size in its registry.
+        data_gb: The size of these volumes.
+        memory_gb: Of all containers; None if unknown.
     """
 
     name: str
@@ -39,11 +39,11 @@ class SiteNeed(Record):
 
 
 class SiteNeeds(Record):
-    """What the containers of sites need, and what the engine has.
+    """The needs of sites' containers, and the engine's resources.
 
     Attributes:
-        sites: What each needs.
-        room: What the engine has; None where none answers.
+        sites: The needs of each.
+        room: The engine's resources; None if none answers.
     """
 
     sites: tuple[SiteNeed, ...]
@@ -51,16 +51,16 @@ class SiteNeeds(Record):
 
     @property
     def disk_gb(self) -> float:
-        """What is not on the disk yet."""
+        """Size of the data that is not on the disk yet."""
         return sum(self._missing_gb(each) for each in self.sites)
 
     @property
     def memory_gb(self) -> float:
-        """What is known that the containers take."""
+        """Known memory needs of the containers."""
         return sum(each.memory_gb or 0.0 for each in self.sites)
 
     def text(self) -> str:
-        """Return a line for each site, and one that compares the sum with what is free."""
+        """Return a line for each site, and one that compares the sum with the free room."""
         disk, memory = f"{self.disk_gb:.1f} GB of disk", f"{self.memory_gb:.1f} GB of memory"
         room = self.room
         if room is None:
@@ -75,7 +75,7 @@ class SiteNeeds(Record):
         return "\n".join([*map(self._line, self.sites), f"together: {disk}, {memory}; {free}"])
 
     def check(self) -> list[str]:
-        """Refuse what cannot work, and return warnings about what may not.
+        """Refuse needs that cannot be met, and return warnings about those that may not be.
 
         Raises:
             InputError: The disk has not the room, or the computer has not the memory.
@@ -130,7 +130,7 @@ class SiteNeeds(Record):
 
 
 def site_needs(config: EnvironmentConfig, names: Sequence[str]) -> SiteNeeds:
-    """Return what the sites' containers need, beside what this computer's engine has.
+    """Return the needs of the sites' containers, with the resources of this computer's engine.
 
     Sizes of images are those of their registry; memory is known of gitlab alone.
     """

@@ -65,8 +65,8 @@ def package_run(
 
     Raises:
         InputError: The run is of another benchmark, of the built-in world, has no such trial, or
-            there is a package of that name.
-        RunFolderError: It is no run folder.
+            a package of that name exists.
+        RunFolderError: The folder is not a run folder.
     """
     run = read_run(run_folder)
     run.tell_damage()

@@ -31,7 +31,7 @@ _HARD = Path("assets", "dataset", "subsets", "webarena-verified-hard.json")
 class TaskQuery(Record):
     """A filter of tasks; empty fields select everything, a task must match all others.
 
-    There is no filter by expected status: a run of only the tasks that expect an error would give the
+    It has no filter by expected status: a run of only the tasks that expect an error would give the
     agent the answer.
 
     Attributes:
@@ -92,13 +92,13 @@ def select_tasks(
 
     Args:
         tasks: The tasks.
-        wanted: What they must match.
+        wanted: The filter.
         ids: Task ids and ranges, e.g. `"0-50,132"`; by default all.
-        owner: Whose tasks they are, in errors.
+        owner: Owner of the tasks, for errors.
 
     Raises:
         UnknownTaskError: An id does not exist.
-        InputError: A site, type or id is misspelled, or no task is left.
+        InputError: A site, type or id is misspelled, or no task remains.
     """
     _refuse_unknown("site", (*wanted.sites, *wanted.without_sites), SITES)
     types = tuple(each.upper() for each in wanted.types)

@@ -2,8 +2,8 @@
 
 Only requests to the task's sites count, and pages to which a site redirected. The place of a fault
 decides its consequence (`failures`): on a request that the task expects, on a page that did not open
-later either, or elsewhere, where faults also happen on working sites. What the known requests of
-`site_checks` showed before and after the trial counts where the trial made requests that need the same.
+later either, or elsewhere, where faults also happen on working sites. Faults that the known requests of
+`site_checks` showed before and after the trial count if the trial made requests that need the same.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _KIND_OF: dict[Concern, Kind] = {
     "address": "unlisted_host", "answer": "site_error", "page": "wrong_page", "speed": "site_slow"
 }  # fmt: skip
 HEALTH_FILE = "site_health.json"
-"""What was wrong with the sites of a trial before it or after it; absent if nothing was."""
+"""Faults of the sites of a trial before it or after it; absent if there were none."""
 _REFUSAL, _UNAUTHORIZED, _SITE_ERROR = 400, 401, 500
 # A server or proxy refuses with these, whatever the request is: late, for another host, too many.
 _BY_THE_SERVER = (408, 421, 429)
@@ -74,13 +74,13 @@ class TrafficFault(Record):
 
 @dataclass(frozen=True)
 class RecordedRequest:
-    """A request to one of the task's sites, or to where one of them redirected.
+    """A request to one of the task's sites, or to a target of their redirects.
 
     Attributes:
-        url: With `__SITE__`, as in a definition, where it is below the site's URL.
+        url: With `__SITE__`, as in a definition, if it is below the site's URL.
         path: Its path at the site's host.
         elsewhere: What `url` would be if its host were a site's, with the site and the root to list.
-        status: Of its answer; -1 where there is none.
+        status: Of its answer; -1 if there is none.
         slow: A page that was answered, but late.
     """
 
@@ -107,14 +107,14 @@ def traffic_fault_in(
         readable = [each for each in entries if isinstance(each["response"]["status"], int)]
         requests = recorded_requests(readable, config, sites)
     except (OSError, ValueError, KeyError, TypeError, AttributeError):
-        return None  # the evaluator's own result names what is wrong with such a recording
+        return None  # the evaluator's own result names the fault in such a recording
     health = har.with_name(HEALTH_FILE)
     known = _HEALTH.validate_json(health.read_bytes()) if health.is_file() else []
     return decisive_fault(requests, list(expected), known)
 
 
 def note_health(folder: Path, faults: Iterable[SiteFault]) -> None:
-    """Add what is wrong with the sites of a trial to what its folder says of them."""
+    """Add faults of a trial's sites to those in its folder."""
     path = folder / HEALTH_FILE
     known = _HEALTH.validate_json(path.read_bytes()) if path.is_file() else []
     if found := list(dict.fromkeys([*known, *faults])):
@@ -134,7 +134,7 @@ def decisive_fault(
     }
     seen = [each.fault for each in requests]
     moved = [e for e in (*seen, *needed.values()) if e is not None and e.kind == "unlisted_host"]
-    # what a site without data answers is never what is expected
+    # a site without data never gives the expected answer
     moved += [fault for each, fault in needed.items() if each.request == "data"]
     missed = any(not each.passed for each in expected)
     for on, found in (
@@ -156,8 +156,8 @@ def decisive_fault(
 def _is_needed(
     fault: SiteFault, requests: Sequence[RecordedRequest], expected: Sequence[ExpectedRequest]
 ) -> bool:
-    """Return whether a trial needed what is wrong with a site."""
-    if fault.concern == "address":  # it matters where requests are scored
+    """Return whether a trial needed the faulty part of a site."""
+    if fault.concern == "address":  # it matters if requests are scored
         return bool(expected)
     known = (each for each in SITE_FACTS[fault.site].known if each.name == fault.request)
     below = next((each.below for each in known), ())
@@ -170,7 +170,7 @@ def _is_needed(
 
 
 def _dead(requests: Sequence[RecordedRequest]) -> Iterator[TrafficFault]:
-    """Yield the faults of what a page's scripts need of a site, where no such request was answered."""
+    """Yield faults of sites' resources for a page's scripts, if no such request was answered."""
     for site in {each.site for each in requests if each.site is not None}:
         for known in SITE_FACTS[site].known:
             of_it = [
@@ -191,7 +191,7 @@ def recorded_requests(
 def _met(expected: ExpectedRequest, requests: Sequence[RecordedRequest]) -> TrafficFault | None:
     """Return the fault of an expected request.
 
-    The last such request counts, as for the evaluator. Where any counts and one passed, all must have a
+    The last such request counts, as for the evaluator. If any counts and one passed, all must have a
     fault: a site that asks for a new login answers 302, which many tasks expect.
     """
     asked = [each for each in requests if expected.matches(each.method, each.url)]
@@ -221,7 +221,7 @@ def _unopened(requests: Sequence[RecordedRequest]) -> Iterator[RecordedRequest]:
 
 
 class _Reader:
-    """Reader of HAR entries in their order; a logout by the agent itself is no lost login."""
+    """Reader of HAR entries in their order; a logout by the agent itself is not a lost login."""
 
     def __init__(self, config: EnvironmentConfig, sites: Sequence[str]) -> None:
         self._roots = [

@@ -12,8 +12,8 @@ from bench_core.records.codec import decode_json
 def unreadable_requests(har: Path) -> tuple[str, ...]:
     """Return method and URL of requests whose JSON is too deep or has too long a number.
 
-    The evaluator takes text that is no JSON as a body that does not fit, and breaks off at these. No page
-    of a site sends any: a script of the agent's did, and a failing trial would have no score by it.
+    The evaluator takes text that is not JSON as a body that does not fit, but fails on these. No page
+    of a site sends any: only an agent's script does, and could so leave a failing trial without a score.
     """
     try:
         entries = decode_json(har.read_text(encoding="utf-8"))["log"]["entries"]

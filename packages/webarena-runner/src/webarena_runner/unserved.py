@@ -34,11 +34,11 @@ def digest_of(body: bytes) -> str:
 
 
 def unserved(har: Mapping[str, Any], served: Collection[Served]) -> list[tuple[str, str]]:
-    """Return method and URL of recorded answers that differ from all that the site gave for them.
+    """Return method and URL of recorded responses that no site sent.
 
     Args:
         har: The recording. A body that is not in it is not compared.
-        served: What the sites answered; hosts that are none of these are left out.
+        served: The sites' own log of responses; other hosts are left out.
 
     Example:
         >>> entry = {"request": {"method": "GET", "url": "http://a.test/x"}, "response": {"status": 200}}

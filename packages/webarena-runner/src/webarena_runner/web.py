@@ -75,7 +75,7 @@ class WebClient:
 
     Args:
         timeout_s: Longest time one call may take, redirects and slow bodies included.
-        headers: Sent with every request beside the client's own.
+        headers: Sent with every request in addition to the client's own.
 
     Attributes:
         at: The URL of the last request.

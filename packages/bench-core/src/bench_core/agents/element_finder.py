@@ -42,7 +42,7 @@ def named_element(elements: Sequence[Element], name: str, role: str | None = Non
 def named_targets(action: Action, elements: Sequence[Element]) -> Action:
     """Return `action` with the names that it has for elements replaced by their ids.
 
-    `name@+5,-3` is a point beside an element's middle. Other names are left as they are: the
+    `name@+5,-3` is a point off an element's middle. Other names are left as they are: the
     environment reports them to the agent.
     """
     places = {

@@ -173,7 +173,7 @@ def action_of(call: ToolCall, task: AgentTask) -> Action:
     """Return the action that a call stands for.
 
     Raises:
-        InvalidCallError: There is no such tool, or its arguments do not fit.
+        InvalidCallError: The tool is unknown, or its arguments do not fit.
     """
     make = _MAKERS.get(call.name)
     if make is None and call.name != "done":

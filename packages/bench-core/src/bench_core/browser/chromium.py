@@ -45,7 +45,7 @@ async def launch_chromium(options: ChromiumOptions | None = None) -> AsyncIterat
     the supervisor process does the same; the next launch removes any leftovers.
 
     Raises:
-        BrowserError: There is no Chromium, or it did not open its DevTools port in time.
+        BrowserError: Chromium is missing, or it did not open its DevTools port in time.
     """
     options = options or ChromiumOptions()
     executable = options.executable or find_chromium()

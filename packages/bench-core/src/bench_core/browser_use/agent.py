@@ -81,7 +81,7 @@ class BrowserUseAgent:
         """Refuse a run whose model cannot be used.
 
         Raises:
-            InputError: There is no model, no key for it, or its provider refuses it.
+            InputError: The model or its key is missing, or its provider refuses it.
         """
         if self._chat is not None or context.config.get("replay_calls"):
             return
@@ -96,7 +96,7 @@ class BrowserUseAgent:
         """Work on the task in the browser, by its benchmark's guide.
 
         Raises:
-            InputError: There is no model, or no key for it.
+            InputError: The model or its key is missing.
             EnvironmentFaultError: The model server failed.
             BrowserError: The browser died.
         """
@@ -159,7 +159,7 @@ def open_chat(context: TrialContext, base_url: str | None = None) -> Any:
     knows the provider. Without `base_url` the agent's option of that name counts.
 
     Raises:
-        InputError: There is no model, its provider is unknown, its key is not set, or calls are to
+        InputError: The model is missing, its provider is unknown, its key is not set, or calls are to
             be recorded that browser-use's own classes make.
     """
     name = context.model

@@ -113,7 +113,7 @@ def model_chat(
     `base_url` or `OPENAI_BASE_URL`. Also `replay:CASSETTE`.
 
     Raises:
-        UnknownPluginError: There is no such provider.
+        UnknownPluginError: The provider is unknown.
         MissingKeyError: Its key is not set.
         InputError: browser-use, the provider's SDK or the cassette is missing.
     """

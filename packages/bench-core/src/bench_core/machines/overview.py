@@ -71,7 +71,7 @@ async def stop_machines(
             later, by no program, are stopped without it.
 
     Raises:
-        InputError: There is no such machine; none was stopped.
+        InputError: The machine is unknown; none was stopped.
         MachineBusyError: A live owner holds it.
         MachineError: Some machines are still there.
     """

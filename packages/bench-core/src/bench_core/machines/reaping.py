@@ -1,4 +1,4 @@
-"""Compare the journal with what runs, and remove machines without a live owner."""
+"""Compare the journal with running machines, and remove machines without a live owner."""
 
 from __future__ import annotations
 

@@ -47,7 +47,7 @@ def refuse_key_of(context: TrialContext) -> None:
     Such an agent may know names of models that its provider has not listed, so only the key is checked.
 
     Raises:
-        MissingKeyError: There is no key.
+        MissingKeyError: The key is missing.
         UnusableModelError: The provider refuses it.
     """
     refuse_missing_key_of(context)

@@ -86,7 +86,7 @@ def open_model(
         options: Other options of `Model`.
 
     Raises:
-        UnknownPluginError: There is no such provider.
+        UnknownPluginError: The provider is unknown.
         MissingKeyError: Neither `api_key` nor the environment has a key, and the user's own server is not named.
         InputError: The provider's SDK is not installed, or a script or cassette is missing.
 

@@ -27,7 +27,7 @@ def paid_checks(
         open_model: Opens the model if its name is not enough.
 
     Raises:
-        InputError: There is no model to buy it from.
+        InputError: No model is named.
     """
     if not paid:
         return []

@@ -1,4 +1,4 @@
-"""One JSON Schema for every provider, and JSON out of what a model wrote."""
+"""One JSON Schema for every provider, and JSON out of a model's text."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ def parse_json(text: str) -> Any:
 
 
 def structured(request: ModelRequest, stop: str, text: str) -> tuple[Any, str | None]:
-    """Return the JSON of a reply if a schema was asked for, and what is wrong where it is none."""
+    """Return the JSON of a reply if a schema was asked for, and the error if it is not JSON."""
     if request.output_schema is None or stop == "tool_use":
         return None, None
     try:

@@ -37,7 +37,7 @@ def play_checks(
         open_model: Opens the model if its name is not enough.
 
     Raises:
-        InputError: There is no model.
+        InputError: No model is named.
     """
     if not wanted:
         return []

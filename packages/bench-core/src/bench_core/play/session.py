@@ -73,7 +73,7 @@ async def play(
         sizes: Width and height of the browser's page in pixels.
 
     Raises:
-        BrowserError: There is no Chromium, or it does not start.
+        BrowserError: Chromium is missing, or it does not start.
         InputError: The agent cannot work with the model.
     """
     server = PageServer()

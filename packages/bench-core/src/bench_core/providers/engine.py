@@ -93,7 +93,7 @@ class Engine:
 
         Raises:
             EngineRefusedError: The answer is an error.
-            MachineError: There is no answer; the request may have taken effect or not.
+            MachineError: No answer came; the request may have taken effect or not.
         """
         content = None if body is None else json.dumps(body).encode()
         answer = await self.send(method, path, content=content, **query)
@@ -118,7 +118,7 @@ class Engine:
 
         Raises:
             EngineRefusedError: The answer is an error.
-            MachineError: There is no answer; the request may have taken effect or not.
+            MachineError: No answer came; the request may have taken effect or not.
         """
         if self._version is None:
             # engines refuse API versions that they consider too old or too new
@@ -145,7 +145,7 @@ class Engine:
 
         Raises:
             EngineRefusedError: The folder does not exist or is not writable.
-            MachineError: There is no answer; the file may have been written or not.
+            MachineError: No answer came; the file may have been written or not.
         """
         content = io.BytesIO()
         with tarfile.open(fileobj=content, mode="w") as archive:
@@ -163,7 +163,7 @@ class Engine:
 
         Raises:
             EngineRefusedError: There is nothing at `path`: the status is 404.
-            MachineError: There is no answer, or it is not an archive.
+            MachineError: No answer came, or it is not an archive.
         """
         packed = await self.send("GET", f"/containers/{container}/archive", path=path)
         try:

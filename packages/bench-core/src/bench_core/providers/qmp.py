@@ -66,7 +66,7 @@ async def connected(socket: Path | Address, within_s: float) -> AsyncIterator[Qm
         within_s: Seconds until its greeting.
 
     Raises:
-        MachineError: There is no QEMU, another client is connected, or it does not answer.
+        MachineError: QEMU is not running, another client is connected, or it does not answer.
     """
     writer = None
     try:

@@ -68,7 +68,7 @@ class ServerToken:
 
         Args:
             variable: The environment variable that users set.
-            host: Where the server listens.
+            host: The server's address.
             without: Require no token, on loopback only.
 
         Raises:

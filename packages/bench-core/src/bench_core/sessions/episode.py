@@ -181,7 +181,7 @@ class Episode:
 
 
 class _Turns:
-    """The trial's agent: it sees what the session returns and carries out the caller's actions."""
+    """The trial's agent: it sees the session's observations and carries out the caller's actions."""
 
     name = AGENT
     # It acts on the opened environment itself, without a server between.

@@ -127,7 +127,7 @@ async def serve(
         handle: Answers one request.
         host: An address of this machine.
         port: 0 for a free one.
-        token: What clients must send as `Authorization: Bearer`; None is allowed on loopback only.
+        token: The token that clients must send as `Authorization: Bearer`; None is allowed on loopback only.
         open_paths: Paths that reveal nothing of a session and need no token.
         limits: Limits on sessions and messages.
 

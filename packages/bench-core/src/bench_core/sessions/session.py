@@ -149,7 +149,7 @@ class AsyncSession:
 
         Raises:
             EpisodeError: The episode has no score.
-            InputError: There is no episode.
+            InputError: No episode was begun.
         """
         episode = self._episode
         if self._fault is not None:

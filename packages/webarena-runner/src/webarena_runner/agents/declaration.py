@@ -1,6 +1,6 @@
-"""What WebArena-Verified states to every agent: how it works, and the answer that it declares at the end.
+"""WebArena-Verified's statements to every agent: the way of working, and the answer declared at the end.
 
-Nothing in it is derived from what the task expects: type and status are scored, so the agent must give them
+Nothing in it is derived from the task's expected values: type and status are scored, so the agent must give them
 itself, and the data set's own schema of the data would give both away. The named fields are those in the goal.
 """
 
@@ -162,7 +162,7 @@ _INSTRUCTIONS = (
 
 
 def instructions(sites: Sequence[str], start_urls: Sequence[str]) -> str:
-    """Return what every agent gets beside the task, the same for all tasks on the same sites."""
+    """Return every agent's instructions besides the task, the same for all tasks on the same sites."""
     tabs = [f"- {url}" for url in start_urls]
     known = [f"- {_SITES[name]}" for name in sorted(set(sites)) if name in _SITES]
     opening = "You work on test copies of web sites, which are open in your tabs:"

@@ -1,1 +1,1 @@
-"""What the official evaluator accepts: end states of the tasks made wrong, or harmlessly different."""
+"""Audits of the official evaluator with end states of tasks made wrong, or harmlessly different."""

@@ -16,7 +16,7 @@ from webarena_runner.evaluation import CONFIG_FILE, HAR_FILE, read_config
 from webarena_runner.tasks import task_sites, task_type
 
 UNNEEDED = "unneeded-act"
-"""The flag of a trial in which a site carried out what no right solution needs."""
+"""The flag of a trial in which a site carried out an act that no right solution needs."""
 _MOST, _SHOWN = 20, 300
 
 DESTRUCTION: Mapping[str, tuple[str, str, str, int]] = {
@@ -56,7 +56,7 @@ _CREATES: Mapping[str, tuple[str, str]] = {
     "an order": (r"/payment-information$", r"order|buy|purchas|check ?out|get"),
     "something in the cart": (r"/checkout/cart/add", r""),
 }
-"""What each such request makes one more of: its address, and words of tasks that may ask for it."""
+"""The thing that each such request adds: its address, and words of tasks that may ask for it."""
 _CHANGES: Mapping[str, tuple[str, str]] = {
     "a star": (r"/toggle_star\.json$", r"star|favou?rite|bookmark"),
     "someone followed": (r"/users/[^/]+/follow\.json$", r"follow"),
@@ -97,7 +97,7 @@ def destroys(method: str, url: str, body: str) -> bool:
 
 
 class UnneededActs(NamedTuple):
-    """What of a trial's traffic no right solution needs.
+    """Acts in a trial's traffic that no right solution needs.
 
     Attributes:
         found: The acts, in words.
@@ -109,12 +109,12 @@ class UnneededActs(NamedTuple):
 
 
 def unneeded_acts(task: Task, entries: Iterable[Any], config: EnvironmentConfig) -> UnneededActs:
-    """Return what the task's sites carried out and no right solution needs.
+    """Return acts that the task's sites carried out and no right solution needs.
 
-    That are deletions, what was sent twice or taken back, and acts of other kinds than the task asks for.
+    These are deletions, requests sent twice or taken back, and acts of other kinds than the task asks for.
 
-    Of a task whose text may ask for a deletion, or whose definition expects one, deletions and what is taken back
-    say nothing: which one is right cannot be told there.
+    Of a task whose text may ask for a deletion, or whose definition expects one, deletions and withdrawals
+    do not count: the right one is unknown.
     """
     definitions: Any = task.config["eval"]
     expected = [e["expected"] for e in definitions if e["evaluator"] == "NetworkEventEvaluator"]
@@ -151,7 +151,7 @@ def unneeded_acts(task: Task, entries: Iterable[Any], config: EnvironmentConfig)
 
 
 def acts_of_trial(task: Task, folder: Path) -> UnneededActs:
-    """Return `unneeded_acts` of a trial's recording; they are facts beside the score, which stays the evaluator's."""
+    """Return `unneeded_acts` of a trial's recording; these facts do not change the evaluator's score."""
     entries = decode_json((folder / HAR_FILE).read_text(encoding="utf-8"))["log"]["entries"]
     return unneeded_acts(task, entries, read_config(folder / CONFIG_FILE))
 
@@ -167,7 +167,7 @@ class _Sent(NamedTuple):
 
 
 def _carried_out(task: Task, entries: Iterable[Any], config: EnvironmentConfig) -> Iterator[_Sent]:
-    """Yield what a site of the task answered without an error, without the tokens of its forms."""
+    """Yield requests that a site of the task answered without an error, without the tokens of its forms."""
     sites = [url.rstrip("/") for name in task_sites(task) for url in config.site(name).urls]
     for entry in entries:
         try:
@@ -177,7 +177,7 @@ def _carried_out(task: Task, entries: Iterable[Any], config: EnvironmentConfig) 
             if not 200 <= status < 400:  # HTTP's classes
                 continue
         except (KeyError, TypeError, AttributeError):
-            continue  # what the evaluator itself makes of such an entry is said elsewhere
+            continue  # the evaluator's own verdict on such an entry is reported elsewhere
         if any(url.startswith(f"{each}/") for each in sites):
             boundary = kind.partition("boundary=")[2].strip('"')
             parts = text.split(boundary or "&")

@@ -137,7 +137,7 @@ class _Answers:
             )
 
     def notations(self) -> Iterator[Variation]:
-        """Yield what says the same in other signs."""
+        """Yield answers with the same meaning in another notation."""
         plain = self._items.get("format") in {None, "location-name"}
         if all(isinstance(each, str) for each in self._data):
             padded = [f" {each}  " for each in self._data]
@@ -228,7 +228,7 @@ def _near_text(value: str, kind: str | None) -> Iterator[tuple[str, str]]:
         yield "wrong-date", (day + timedelta(days=1)).isoformat()
         yield "wrong-year", day.replace(year=day.year - 1, day=min(day.day, 28)).isoformat()
     elif kind in {"duration", "distance"}:
-        # far beyond what any rounding or other route explains
+        # far beyond any rounding or another route
         more = _NUMBER.sub(lambda found: str(int(float(found[0])) * 3 + 60), value, count=1)
         yield f"wrong-{kind}", more
         unit = re.search(r"[a-z]+$", value.lower())

@@ -35,7 +35,7 @@ class OfficialChecker:
         self._config = default_config()
 
     def mutants(self, task: Task, draw: random.Random) -> Sequence[Mutant]:
-        """Return what the operators make of the task.
+        """Return the operators' mutants of the task.
 
         Raises:
             NoMutantsError: The definition has a pattern that no text is found for.

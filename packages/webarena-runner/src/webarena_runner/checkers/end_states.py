@@ -14,7 +14,7 @@ Entry = dict[str, Any]
 
 @dataclass(frozen=True)
 class EndState:
-    """What a trial leaves: the answer in the response format, and the entries of its HAR."""
+    """A trial's end state: the answer in the response format, and the entries of its HAR."""
 
     answer: dict[str, JsonValue]
     entries: tuple[Entry, ...]
@@ -28,14 +28,14 @@ class EndState:
         return replace(self, entries=entries)
 
     def shown(self, pages: int) -> JsonValue:
-        """Return what a reader needs of it; the first `pages` entries are the start pages."""
+        """Return the parts that a reader needs; the first `pages` entries are the start pages."""
         acts = [_line(each) for each in self.entries[pages:]]
         return {"answer": self.answer, "after the start page": acts}
 
 
 @dataclass(frozen=True)
 class Variation:
-    """A changed end state, what was changed, and whether it fulfils the task, with the reason."""
+    """A changed end state, the change, and whether it fulfills the task, with the reason."""
 
     operator: str
     verdict: Verdict

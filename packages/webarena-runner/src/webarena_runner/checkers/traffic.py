@@ -30,7 +30,7 @@ _EXTRA_FIELDS = {
         "sets an e-mail address",
     ),
 }
-"""By a field of the form: a further one that the task does not ask for, and what it does."""
+"""By a field of the form: a further one that the task does not ask for, and its effect."""
 _LISTS = re.compile(r"(/-/(?:issues|merge_requests))/(?=\?|$)")
 _POSTED = re.compile(r"(/submit)(?:/\w+)?$")
 _SCRIPTED = re.compile(r"/mui/index/render/|/route/v1/")
@@ -260,7 +260,7 @@ class _Changes:
             request = act["request"]
             method, url = request["method"], request["url"]
             if len(self._changing) > 1:
-                # what is bought may have been in the cart before
+                # the product may have been in the cart before
                 sure = "/checkout/cart/add/" not in url
                 yield self._made("part-left-out", "wrong" if sure else "unknown", f"all but {method} {url}",
                                  "the definition expects it, too" if sure else "the site carried out the rest",
@@ -268,7 +268,7 @@ class _Changes:
             if act["response"]["status"] > 0:
                 failed = deepcopy(act)
                 failed["response"]["status"] = 500
-                # a site that then takes what builds on it may have done it all the same
+                # a site that then accepts dependent requests may have carried it out anyway
                 last = index == self._changing[-1]
                 yield self._made("failed-act", "wrong" if last else "unknown", f"the site answered 500 to {method} {url}",
                                  "the site did not do it" if last else "later acts were carried out",

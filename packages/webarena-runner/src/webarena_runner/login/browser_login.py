@@ -1,4 +1,4 @@
-"""Login through the browser itself, where a plain form over HTTP is not enough, and cookies of logins for it.
+"""Login through the browser itself, if a plain form over HTTP is not enough, and cookies of logins for it.
 
 Cookies are read back after they were set, because Chromium drops some without an error.
 """
@@ -23,7 +23,7 @@ _POLL_S = 0.1
 
 _FILL = Path(__file__).parent.parent / "scripts" / "log_in.js"
 _LEFT = "document.readyState === 'complete' && !window.proctorWasHere"
-# where a password is changed one form asks for several; beside a login there may be a registration
+# a form that changes a password asks for several; a login page may also have a registration
 _STATE = """document.readyState !== 'complete' ? null
   : performance.getEntriesByType('navigation')[0]?.responseStatus >= 400
   || [document, ...document.forms].some(each => each.querySelectorAll('input[type=password]').length === 1)
@@ -68,9 +68,9 @@ async def log_in_live(
     """Log in to a site in the first tab of the browser, or of one of its contexts, which is left blank.
 
     Raises:
-        EnvironmentFaultError: There is no form, or the site does not accept the user.
+        EnvironmentFaultError: The page has no form, or the site does not accept the user.
     """
-    from cdp_use.client import CDPClient  # only needed where a browser runs
+    from cdp_use.client import CDPClient  # only needed if a browser runs
 
     try:
         async with asyncio.timeout(timeout_s), CDPClient(ws_url) as cdp:

@@ -81,7 +81,7 @@ def read_cookies(folder: Path, site: str) -> CookieFile | None:
     """Return the login stored for `site`, None when there is none.
 
     Raises:
-        InputError: The file is no login.
+        InputError: The file is not a login.
     """
     path = folder / f"{site}.json"
     try:

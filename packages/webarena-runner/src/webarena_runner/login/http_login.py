@@ -40,7 +40,7 @@ class _Form:
         return any(kind == "password" for kind, _, _ in self.inputs)
 
     def filled(self, credentials: Credentials) -> list[tuple[str, str]]:
-        """Return what a browser would send: hidden inputs unchanged, name and password, the first button."""
+        """Return the fields that a browser would send: hidden inputs unchanged, name and password, the first button."""
         pairs = [(name, value) for kind, name, value in self.inputs if kind == "hidden"]
         # the fields' names differ from site to site; the last text input before the password is the user's
         password = next(i for i, each in enumerate(self.inputs) if each[0] == "password")
@@ -119,7 +119,7 @@ def enter(
     Raises:
         LoginRefusedError: The site does not let the user in.
         EnvironmentFaultError: The site does not answer.
-        InputError: The file in `folder` is no login.
+        InputError: The file in `folder` is not a login.
     """
     if folder is None:
         return log_in(site, name, timeout_s)
@@ -229,7 +229,7 @@ def require_user(name: str, user: str, text: str) -> None:
 def shows_login(text: str) -> bool:
     """Return whether a page has a login form: one password, for an address that says so or for its own.
 
-    Sites show it at any address, with status 200, beside a registration or without. A page on which a
+    Sites show it at any address, with status 200, with or without a registration. A page on which a
     password is changed asks for several in one form, or sends it elsewhere.
     """
     return any(
@@ -251,7 +251,7 @@ def _forms(text: str) -> list[_Form]:
 
 
 def _cdp_cookie(cookie: Cookie) -> dict[str, Any]:
-    """Return a cookie without what makes Chromium drop it: `expires: 0`, `None` without `secure`."""
+    """Return a cookie without the attributes that make Chromium drop it: `expires: 0`, `None` without `secure`."""
     params: dict[str, Any] = {
         "name": cookie.name,
         "value": cookie.value,

@@ -51,7 +51,7 @@ class Bodies:
             self._keep_posted(hop, _decoded(answer, "postData"))
 
     def held(self, hop: Hop, request: Mapping[str, Any]) -> None:
-        """Keep what a request posts that is held: after a redirect the browser gives it no more."""
+        """Keep the posted body of a held request: after a redirect the browser no longer returns it."""
         if not request.get("hasPostData"):
             return
         entries = request.get("postDataEntries", ())

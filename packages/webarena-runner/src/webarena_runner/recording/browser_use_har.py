@@ -1,8 +1,8 @@
 """browser-use's own HAR option for HTTP, too: a weaker recording, for users who need it.
 
 browser-use records with `BrowserProfile(record_har_path=...)`, but HTTPS only. This removes that filter
-and changes nothing else. Other gaps remain: redirects overwrite the request they answer, there are no
-Accept, Sec-Fetch-* and Cookie headers, no response cookies, no requests of workers, and a failed request
+and changes nothing else. Other gaps remain: redirects overwrite the request they answer, entries lack
+Accept, Sec-Fetch-* and Cookie headers and response cookies, workers' requests are missing, and a failed one
 has status 0. Of 14 real tasks 5 could be scored so, and all 14 with `HarRecorder`.
 """
 

@@ -146,9 +146,9 @@ class _Chain:
         return map(HttpExchange, self.hops, sent, received)
 
     def take_recovered(self, hop: Hop) -> None:
-        """Add to `hop` what was seen before its report: the body, and a response.
+        """Add to `hop` the parts seen before its report: the body, and a response.
 
-        Where a frame is gone no other response comes, and of an uploaded file no other bytes.
+        For a frame that is gone no other response comes, and for an uploaded file no other bytes.
         """
         for at, each in enumerate(self.recovered):
             if (each.url, each.method) == (hop.url, hop.method):
@@ -268,7 +268,7 @@ class Traffic:
             previous.has_wire_report = bool(params.get("redirectHasExtraInfo", False))
             previous.ended = params["timestamp"]
             previous.content_note = "the browser keeps no bodies of redirects"
-        # data: and blob: are no traffic of a site, and an entry without a URL fails the evaluator
+        # data: and blob: are not traffic of a site, and an entry without a URL fails the evaluator
         if not params["request"]["url"].startswith(("http://", "https://")):
             return None
         hop = _hop(params, page)

@@ -27,13 +27,13 @@ _SEARCH = re.compile(
 
 @dataclass(frozen=True)
 class RecordingLimits:
-    """Limits of one recording; the HAR says what they left out.
+    """Limits of one recording; the HAR lists omissions.
 
     Attributes:
         post_bytes: Longest request body; the rest of a longer one is cut off.
         body_bytes: Longest response body; a longer one is left out.
         total_bytes: All response bodies together; later ones are left out.
-        entries: Number of requests, beside as many images, style sheets, scripts and fonts; later ones
+        entries: Number of requests, plus as many images, style sheets, scripts and fonts; later ones
             are only counted.
         body_s: Longest time for the browser to return one body.
     """
@@ -45,7 +45,7 @@ class RecordingLimits:
     body_s: float = 5.0
 
     def describe(self) -> str:
-        """Return a sentence for readers of the HAR about what is recorded."""
+        """Return a sentence for readers of the HAR about the recorded traffic."""
         return (
             "Recorded over the DevTools protocol. Bodies are kept of requests up to "
             f"{self.post_bytes} bytes and of JSON, HTML and form responses up to "
@@ -59,7 +59,7 @@ class Har:
 
     Attributes:
         document: The HAR as JSON values.
-        problems: Sentences on why requests may be missing; empty where all were recorded.
+        problems: Sentences on why requests may be missing; empty if all were recorded.
         dropped: Number of requests that were not kept, because there were too many.
     """
 

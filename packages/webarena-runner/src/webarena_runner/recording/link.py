@@ -65,11 +65,11 @@ class DevToolsLink:
         _run(work, self._work)
 
     async def wait_for_posted(self, within_s: float) -> None:
-        """Wait for the answers to what was posted, at most `within_s`."""
+        """Wait for the answers to posted requests, at most `within_s`."""
         await _wait(self._posted, within_s)
 
     async def wait_for_work(self, within_s: float) -> None:
-        """Wait for what was started, at most `within_s`."""
+        """Wait for started work, at most `within_s`."""
         await _wait(self._work, within_s)
 
     async def pass_barrier(self) -> None:

@@ -99,7 +99,7 @@ class BrowserObserver:
             self._link = None
 
     def snapshot(self) -> Har:
-        """Return what was recorded so far."""
+        """Return the recording so far."""
         problems = []
         if self._cut_short or (self._link is not None and self._link.lost):
             problems.append("The browser closed the connection before the recording was stopped.")

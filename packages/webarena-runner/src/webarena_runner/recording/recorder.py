@@ -23,7 +23,7 @@ _ATTACH_S = 3.0
 
 
 class HarRecorder:
-    """Context manager that records until `stop`; leaving without `stop` keeps what `snapshot` returns.
+    """Context manager that records until `stop`; leaving without `stop` keeps the result of `snapshot`.
 
     Args:
         cdp_url: The browser, as `http://HOST:PORT` or its websocket URL.
@@ -92,13 +92,13 @@ class HarRecorder:
         return self._observer.snapshot()
 
     def snapshot(self) -> Har:
-        """Return what was recorded so far."""
+        """Return the recording so far."""
         if self._thread is None:
             return self._observer.snapshot()
         return self._thread.result_of(self._snapshot())
 
     async def _snapshot(self) -> Har:
-        return self._observer.snapshot()  # on the thread that writes what it reads
+        return self._observer.snapshot()  # on the thread that writes the data it reads
 
     async def _end(self) -> None:
         thread, self._thread = self._thread, None
@@ -128,7 +128,7 @@ class _LoopThread:
         return asyncio.run_coroutine_threadsafe(work, self._loop.result()).result()
 
     async def close(self) -> None:
-        """Cancel what is left and end the thread."""
+        """Cancel remaining work and end the thread."""
         self._loop.result().call_soon_threadsafe(self._closing.set)
         await asyncio.to_thread(self._thread.join)
 

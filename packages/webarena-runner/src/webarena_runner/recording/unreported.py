@@ -51,7 +51,7 @@ class Unreported:
     def awaits(self, since: float) -> bool:
         """Return whether an answer may still come to a request continued after `since`, in Unix seconds.
 
-        The Network domain calls what a frame sends while it goes aborted before it is answered.
+        The Network domain reports requests of a closing frame as aborted before they are answered.
         """
         return any(begun > since for begun in self._unanswered.values())
 
@@ -104,7 +104,7 @@ class Unreported:
         if reported is None and hop is not None:
             _end(hop, params)
         elif reported is not None and reported.response is None and not _failed(params):
-            # It may be the only report: where a frame is gone the Network domain reports `aborted`.
+            # It may be the only report: for a frame that is gone the Network domain reports `aborted`.
             reported.response = _response(params)
 
     def _reported(self, params: Params) -> Hop | None:

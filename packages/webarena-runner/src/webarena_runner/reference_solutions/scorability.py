@@ -1,7 +1,7 @@
 """Tasks that cannot score 1.0, or score it without any work, according to the real evaluator.
 
-The notes for one data set come with this package; for any other they are derived when needed. They are
-shown beside official scores and never change one.
+The notes for one data set come with this package; others are derived when needed. They are
+shown with official scores and never change one.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ class Note(Record):
     """A note on a task's score.
 
     Attributes:
-        source: Where it was reported; None for what the evaluator alone shows.
+        source: The report's place; None for a note from the evaluator alone.
         revision: The revision of the task that the report is about.
     """
 
@@ -92,7 +92,7 @@ class Scorability(Record):
 
 @cache
 def installed_notes() -> Scorability:
-    """Return the notes on the installed data set, derived, in some seconds, where none are shipped."""
+    """Return the notes on the installed data set, derived, in some seconds, if none are shipped."""
     shipped = shipped_notes()
     return shipped if shipped.dataset == dataset_checksum() else derive_notes(load_tasks())
 

@@ -124,14 +124,14 @@ class _ControlEndpoint:
 
     @property
     def prefix(self) -> str:
-        """What every path begins with."""
+        """The prefix of every path."""
         return f"/{self._token}"
 
     def handle(self, request: Request) -> Response:
         """Carry out a command and return the URLs of the sites."""
         given = request.path.split("/")[1] if "/" in request.path else ""
         known = secrets.compare_digest(given.encode(), self._token.encode())
-        # a browser says which page asks; who was given the URL is no page
+        # a browser says which page asks; a client that was given the URL is not a page
         if not known or "origin" in request.headers or "sec-fetch-site" in request.headers:
             return json_response({"error": "not for you"}, HTTPStatus.FORBIDDEN)
         path = request.path.removeprefix(self.prefix) or "/"

@@ -33,8 +33,8 @@ class Environment:
         reset: Resets sites before a mutating trial, which has exclusive use of them; None for no
             resets.
         shared: Whether other processes can reach the sites, so that trials must lock them.
-        ports: Ports of this machine that no agent may open, and what opening one is.
-        served: What sites that write it down answered since a moment.
+        ports: Ports of this machine that no agent may open, with the integrity code of opening each.
+        served: Returns the answers since a moment, of sites that log them.
     """
 
     config: EnvironmentConfig

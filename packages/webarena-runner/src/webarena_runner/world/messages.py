@@ -117,5 +117,5 @@ def redirect(location: str) -> Response:
 
 
 def not_found() -> Response:
-    """Answer that there is no such page."""
+    """Answer with status 404."""
     return html("<!doctype html><title>Not found</title><h1>404: no such page</h1>", 404)

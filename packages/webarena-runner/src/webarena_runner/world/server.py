@@ -134,7 +134,7 @@ class _SiteHandler(BoundedHandler):
         for name, value in response.headers:
             self.send_header(name, value)
         self.send_header("Content-Length", str(len(response.body) + missing))
-        # every visit must reach the server, where a fault may be switched on meanwhile
+        # every visit must reach the server, as a fault may be switched on meanwhile
         self.send_header("Cache-Control", "no-store")
         self.end_headers()
         self.wfile.write(body)

@@ -67,7 +67,7 @@ class StandInSite(ABC):
         entry: The path in the site's URL.
         colours: Of links and of the bar at the top.
         account: The account for its tasks.
-        login_path: Where the login form is.
+        login_path: The path of the login form.
         token_fields: Names under which forms send the session's token.
         auto_login_header: The header by which the benchmark's images log in without a form.
     """
@@ -162,12 +162,12 @@ class StandInSite(ABC):
         """Answer with a page of the site, which shows the session's notices once.
 
         Args:
-            visit: Who asks.
+            visit: The request.
             title: The heading.
-            body: What is below it.
-            header: What is above the heading.
-            footer: What is at the end.
-            window: The title of the window, where it is not the heading.
+            body: Content below the heading.
+            header: Content above the heading.
+            footer: Content at the end.
+            window: The title of the window, if it is not the heading.
             script: Runs at the end of the page.
         """
         notices = [tag("p", each, class_="notice") for each in visit.session.notices]

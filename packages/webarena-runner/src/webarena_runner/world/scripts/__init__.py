@@ -2,7 +2,7 @@
 
 A script is written for the pages of the stand-in sites. It replaces an agent that does the task right, so
 that all parts around the agent can be tested. Those that take the same turns each time are in
-`scripts.json`; those that depend on what a page shows are here.
+`scripts.json`; those that depend on a page's content are here.
 """
 
 from __future__ import annotations
@@ -75,7 +75,7 @@ def _retrieved(found: Any) -> Action:
 
 
 def _found(pattern: str, page: Page) -> str:
-    """Return what the pattern's group matches in the page's text."""
+    """Return the match of the pattern's group in the page's text."""
     match = re.search(pattern, page.text)
     return match[1] if match else ""
 

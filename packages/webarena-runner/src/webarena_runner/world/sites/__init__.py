@@ -1,1 +1,1 @@
-"""The stand-in sites, one module each, with their data beside them."""
+"""The stand-in sites, one module each, with their data files."""

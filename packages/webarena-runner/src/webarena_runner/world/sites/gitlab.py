@@ -83,7 +83,7 @@ class GitLab(StandInSite):
     @routes.get("/dashboard/merge_requests")
     def merge_requests(self, visit: Visit) -> Response:
         """List merge requests by assignee or reviewer."""
-        if not visit.query:  # as GitLab does, and it is not what task 156 asks for
+        if not visit.query:  # as GitLab does; task 156 asks for something else
             text = "Please select at least one filter to see results."
         else:
             role = "reviewed by" if "reviewer_username" in visit.query else "assigned to"

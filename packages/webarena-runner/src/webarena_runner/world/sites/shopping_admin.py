@@ -115,7 +115,7 @@ class ShoppingAdmin(StandInSite):
         )  # fmt: skip
         facts = tag("p", f"{order.customer}, {order.status}, ${order.total:.2f}")
         button = cancel if order.status == "Pending" else None
-        # task 491 expects that the action is not allowed, and not that there is no such order
+        # task 491 expects that the action is not allowed, and not that the order does not exist
         note = tag("p", "This store sends no messages to customers.", class_="muted")
         return self._page(visit, f"#{order.ident:09}", facts, button, note)
 
