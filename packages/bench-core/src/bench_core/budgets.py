@@ -214,7 +214,7 @@ class TrialMeter:
     def spend_as(self, source: str, usage: Usage, cost_usd: float | None = None) -> None:
         """Count one model call of `source`; see `spend`."""
         call = Spent.call(usage, cost_usd)
-        with self._lock:
+        with self._lock:  # agents may call models from several threads
             self.spent += call
             self.by_source[source] = self.by_source.get(source, Spent()) + call
         self._run.add(call)

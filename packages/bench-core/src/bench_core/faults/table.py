@@ -242,6 +242,7 @@ def _name_of(evidence: FaultEvidence) -> str:
     if isinstance(error, BudgetExceededError) and (evidence.budget_spent or not agents):
         name = "budget_exceeded"
     elif agents and not (evidence.believed and (fault or misused)):
+        # in the process of the run, it shares our memory, threads and files
         ours = not evidence.own_process and is_exhausted(error)
         name = "harness_fault" if ours else _agents_own(evidence)
     elif not fault and _ran_out(error):
@@ -294,7 +295,7 @@ def _ran_out(error: BaseException | None) -> bool:
 
 
 def before_acting(result: TrialResult) -> FaultKind | None:
-    """Return the row of a result like which all first trials of a run may end without being scored; else None.
+    """Return the row of an end before any act, by which a run's first trials may go unscored; else None.
 
     A trial whose model has answered measures the agent, even if it achieved nothing.
     """
@@ -306,7 +307,7 @@ def before_acting(result: TrialResult) -> FaultKind | None:
 
 
 def lacks_something(error: ErrorInfo | None) -> bool:
-    """Return whether an agent's error is of a module, key, account or model that it lacks, whatever its task."""
+    """Return whether an agent's error names a missing module, key, account or model, whatever its task."""
     if error is None:
         return False
     kind = error_kind(400, None, text=f"{error.kind}: {error.message}")  # "bad request" says least

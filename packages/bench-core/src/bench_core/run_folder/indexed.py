@@ -148,7 +148,7 @@ class StoredEvents(StoredRecords[Event]):
     """
 
     def __init__(self, path: Path, seals: Sequence[Seal] = ()) -> None:
-        """Go over the file, which was closed with `seals`, once; a missing one has none.
+        """Index the file, which was closed with `seals`, in one pass; a missing one is empty.
 
         Raises:
             RunFolderError: More than 10,000 lines are not events.
@@ -186,7 +186,7 @@ class StoredEvents(StoredRecords[Event]):
 
 
 class ResultsByTrial(Mapping[TrialKey, TrialResult]):
-    """The last result of each trial that had one when the file was gone over, read when it is asked for.
+    """The last result of each trial that had one when the file was indexed, read on demand.
 
     The standings may go on with the lines a run appends: a trial that got another result is no longer here.
     """

@@ -242,7 +242,7 @@ def scored_later(run: RunView) -> tuple[Path | None, int]:
     _, newest, results = max(found, key=lambda each: each[:2])
     scored = {key: result.started for key, result in results.items() if result.score is not None}
     gained = (
-        first.score is None and key in scored and scored[key] == first.started
+        first.score is None and key in scored and scored[key] == first.started  # not run again
         for key, first in run.results.items()
     )
     return newest, sum(gained)

@@ -44,7 +44,7 @@ _RESULT = msgspec.json.Decoder(ResultPart)
 
 
 def result_part(line: bytes, read: Callable[[bytes], P] = _RESULT.decode) -> P:  # type: ignore[assignment]  # a part by default
-    """Return the needed parts of a result's line whose checksum proves that it is a result we wrote.
+    """Return the needed parts of a result's line that has a checksum, which marks it as written by us.
 
     Args:
         line: The line.
@@ -67,7 +67,7 @@ def result_part(line: bytes, read: Callable[[bytes], P] = _RESULT.decode) -> P: 
 class TrialStandings:
     """How each planned trial stands, in 25 bytes for each: a run has up to ten million.
 
-    A trial's place is that in the plan, which runs all tasks once before any is repeated.
+    A trial's place is its index in the plan, which runs all tasks once before any is repeated.
 
     Attributes:
         planned: How many trials are planned.

@@ -164,7 +164,7 @@ async def run_benchmark(
         outcome: SessionOutcome = "finished"
         stopped: Record | None = None
         abandoned = 0
-        workers = min(policy.workers, len(left))
+        workers = min(policy.workers, len(left))  # each costs a start
         first_trials: FirstTrials[Any] = FirstTrials(
             len(left), begun=any(each.status.scored for each in folder.standings)
         )

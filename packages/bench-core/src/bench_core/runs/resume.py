@@ -132,7 +132,7 @@ def _differs(before: AgentCode | None, now: AgentCode | None) -> bool:
     if before is None or now is None:
         return False
     facts = ((before.sha256, now.sha256), (before.place, now.place))
-    return any(None not in each and len(set(each)) > 1 for each in facts)
+    return any(None not in each and len(set(each)) > 1 for each in facts)  # None: unknown
 
 
 def _changed_files(before: AgentCode | None, now: AgentCode) -> str:

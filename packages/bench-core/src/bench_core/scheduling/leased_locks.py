@@ -131,7 +131,7 @@ class LeasedLocks:
         leased = _Leased(self, name, claim_of(resources), here)
         try:
             await self._wait(leased, lambda: list(map(on_wait, resources)))
-        except BaseException:
+        except BaseException:  # also when cancelled: it may have been given meanwhile
             leased.release()
             raise
         return leased
@@ -153,7 +153,7 @@ class LeasedLocks:
             pause = min(_LONGEST_POLL_S, pause * 1.5)
 
     async def _ask(self, leased: _Leased) -> bool:
-        asked = self._clock.monotonic()
+        asked = self._clock.monotonic()  # before the call, as the broker counts from later
         generation = await self._broker.ask(leased.name, self._owner, leased.claim)
         if generation is None:
             return False

@@ -85,13 +85,13 @@ class LeaseTable:
         """Return the generation of the given lease, None if it has to be asked for again."""
         now = self._forget_the_gone()
         if (lease := self._leases.get(name)) is not None:
-            lease.until = now + self._ttl_s
+            lease.until = now + self._ttl_s  # its answer was lost, and it asks again
             return lease.generation
-        self._waiting.setdefault(name, _Waiting(claim, now)).asked = now
+        self._waiting.setdefault(name, _Waiting(claim, now)).asked = now  # keeps its turn
         if now < self._gives_from or self._is_taken(name, claim):
             return None
         del self._waiting[name]
-        self._last = max(self._last + 1, int(self._wall() * 1000))
+        self._last = max(self._last + 1, int(self._wall() * 1000))  # also after a restart
         self._leases[name] = Lease(name, owner, claim, self._last, now + self._ttl_s)
         return self._last
 
@@ -101,7 +101,7 @@ class LeaseTable:
         lease = self._leases.get(name)
         if lease is None and now < self._gives_from and not self._conflicts(claim, self._held()):
             lease = self._leases[name] = Lease(name, owner, claim, generation, now)
-            self._last = max(self._last, generation)
+            self._last = max(self._last, generation)  # given before the restart
         if lease is None or lease.generation != generation:
             return False
         lease.until = now + self._ttl_s

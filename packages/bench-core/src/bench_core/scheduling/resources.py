@@ -154,7 +154,7 @@ class ResourceQueue(Generic[_Item]):
         for lane in _impatient(lanes):
             if self._is_free(lane.claim) and not _conflicts(lane.claim, reserved):
                 return lane
-            reserved.append(lane.claim)
+            reserved.append(lane.claim)  # so that no lane behind it can starve it
         startable = [
             lane
             for lane in lanes
@@ -166,7 +166,7 @@ class ResourceQueue(Generic[_Item]):
 
     def _rank(self, lane: _Lane[_Item]) -> tuple[int, int]:
         longest = max((self._load[name] for name in lane.claim.names), default=0)
-        return -longest, lane.items[0][0]
+        return -longest, lane.items[0][0]  # the bottleneck first
 
     def _is_free(self, claim: Claim) -> bool:
         holders = self._holders

@@ -176,7 +176,7 @@ def placed(
         if wants[number]:
             chosen[number] = free.take(wants[number])
     others = [each for each in range(len(wants)) if each not in chosen]
-    for need in sorted(needs, key=lambda each: (-len(each), sorted(each))):
+    for need in sorted(needs, key=lambda each: (-len(each), sorted(each))):  # hardest first
         if free.serves(need):
             continue
         if not others:
@@ -227,7 +227,7 @@ class _Rooms:
         return best
 
     def _gain(self, labels: Labels) -> float:
-        """Return how many trials each worker that could run them has, of all that one more there could run."""
+        """Return the trials that one more worker there could run, each divided by its number of workers."""
         return sum(
             count / (1 + sum(n for each, n in self._taken.items() if need <= each))
             for need, count in self._needs.items()
