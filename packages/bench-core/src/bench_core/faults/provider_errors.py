@@ -68,7 +68,7 @@ _GENERAL: dict[str, ErrorKind] = {
     "unauthenticated": "auth", "permissiondenied": "auth", "notfound": "not_found", "resourceexhausted": "rate_limit",
     "unavailable": "overloaded", "unavailableerror": "overloaded", "deadlineexceeded": "timeout", "internal": "server",
 }  # fmt: skip
-"""The HTTP status of a gRPC one; it counts if there is none."""
+"""gRPC's names of statuses; they count if an answer has no HTTP status."""
 _AGENTS_OR_USERS = ("context_window", "picture_limit", "model_refusal", "no_money")
 # 408 waited for the request, and the providers' own SDKs retry 409, too; 424 is a gateway's whose model
 # failed; 504 and 524 are a gateway's that waited in vain for the model; 498 is Groq's "capacity exceeded", 529
@@ -93,7 +93,7 @@ _INPUT = (
     r"payload|length)|request entity|payload)\b"
 )
 _LARGE_REQUEST = r"(?<!of this )(?<!of the )\brequests?\b(?: \([^)\n]*\))?(?: \w+)? (?:too (?:long|large|big)|exceed|(?:longer|larger|bigger) than)"
-"""Of all that may be wrong with a request, its size alone is the conversation's."""
+"""Of all possible faults of a request, only its size is the conversation's."""
 _PICTURE = r"(?:\b(?:images?|image_url|pictures?|screenshots?|photos?|(?:mega)?pixels?|media|data[- ]uri)\b|image\(s\))"
 
 

@@ -36,7 +36,7 @@ def write_atomic(path: Path, data: bytes) -> None:
 
 @contextlib.contextmanager
 def open_atomic(path: Path) -> Iterator[BinaryIO]:
-    """Open `path` for writing so that a crash, or an error in the block, leaves the old file and not half a new one.
+    """Open `path` for writing so that a crash, or an error in the block, leaves the old file, not half a new one.
 
     The data reach the disk before the name does, and the folder is synced after it. A device or a
     pipe (`/dev/stdout`) is written to, and stays as it is.
@@ -125,7 +125,7 @@ def sweep_temporary_below(folder: Path) -> None:
 
 
 def is_temporary(name: str) -> bool:
-    """Return whether a file of this name is one that `write_atomic` had not finished."""
+    """Return whether a file of this name is an unfinished one of `write_atomic`."""
     return _TEMPORARY.fullmatch(name) is not None
 
 

@@ -17,11 +17,11 @@ from typing import BinaryIO, NamedTuple
 from bench_core.errors import RefusedFileError
 
 MAX_FILE_BYTES = 2 << 30
-"""The most that a file of a run folder may hold to be read at all."""
+"""Most bytes of a file of a run folder that is read at all."""
 _MOST_BYTES = dict.fromkeys(("results.jsonl", "events.jsonl", "notes.jsonl"), 64 << 30)
 """Files that are read line by line may hold more."""
 MAX_DOCUMENT_BYTES = 256 << 20
-"""The most that a document, which is read into memory whole, may hold after unpacking."""
+"""Most bytes, after unpacking, of a document, which is read into memory whole."""
 
 _SPARSE_FROM = 64 << 20
 _SPARSE_SHARE = 64

@@ -25,7 +25,7 @@ _names = (f".proctor-{os.getpid()}-{number}" for number in itertools.count())
 
 
 def remove_folder(folder: Path, *, within_s: float = REMOVE_S) -> None:
-    """Remove `folder`, again for a while when a dying process still writes into it.
+    """Remove `folder`, repeatedly for a while if a dying process still writes into it.
 
     Entries that cannot be removed stay; nothing is raised.
     """
@@ -85,7 +85,7 @@ def _entries(folder: int) -> list[os.DirEntry[str]]:
 
 
 def _is_folder(entry: os.DirEntry[str], within: int) -> bool:
-    """Return whether an entry is a folder, which is then one that we may empty."""
+    """Return whether an entry is a folder, and make it one that we may empty."""
     if not entry.is_dir(follow_symlinks=False):
         return False
     if entry.stat(follow_symlinks=False).st_mode & stat.S_IRWXU != stat.S_IRWXU:

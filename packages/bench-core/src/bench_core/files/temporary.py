@@ -44,7 +44,7 @@ _SWEEP_S = 10.0
 """Most seconds that the remains of one owner delay a start; the next one goes on."""
 _SHORT = ("/tmp", "/dev/shm", "/var/tmp")  # noqa: S108  # a name made there tells its owner
 _LONGEST_SOCKET = 107 if sys.platform == "linux" else 103
-"""Bytes of the path of a socket."""
+"""Most bytes of the path of a socket."""
 _outside: list[Path] = []
 """Former place of temporary files, before this process got a folder for its run; empty if it has none."""
 _lasting: list[Path] = []

@@ -168,7 +168,7 @@ class Empty(_OfField):
 
 
 class Number(_OfField):
-    """The field holds a number, an amount of money or a measure that compares so.
+    """The field holds a number, an amount of money or a measure that compares as stated.
 
     Attributes:
         unit: In which `value` is (`km`, `kg`, `min`); the field's own is converted.
@@ -186,7 +186,7 @@ class Number(_OfField):
 
 
 class Moment(_OfField):
-    """The field holds a day, a time of day or both that compare so.
+    """The field holds a day, a time of day or both that compare as stated.
 
     Attributes:
         value: `2026-07-18`, `20:30` or `2026-07-18T20:30`; only the given parts are compared.
@@ -205,7 +205,7 @@ class Moment(_OfField):
 
 
 class Relation(_OfField):
-    """The field compares so with another field, usually one of an outer record (`$order/customer`)."""
+    """The field compares as stated with another field, usually one of an outer record (`$order/customer`)."""
 
     op: Literal["relation"]
     kind: Literal["text", "number", "moment"] = "text"
@@ -240,7 +240,7 @@ class Changed(Record):
 
 
 class Before(Record):
-    """The record at hand was there before the run and was then as `of` says."""
+    """The record at hand was there before the run, and was then as in `of`."""
 
     op: Literal["before"]
     of: Assertion
@@ -274,7 +274,7 @@ ClaimStanding = Literal["unchecked", "adequate", "inadequate", "disputed"]
 
 
 class Fact(Record):
-    """One thing that the criterion says, with the fields that the assertion reads for it; none: unbound."""
+    """One fact of the criterion, with the fields that the assertion reads for it; none: unbound."""
 
     text: _Text
     fields: Annotated[tuple[_Text, ...], Field(max_length=50)] = ()

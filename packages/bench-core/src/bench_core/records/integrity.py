@@ -154,7 +154,7 @@ CODES: Mapping[IntegrityCode, CodeMeaning] = MappingProxyType(
 
 
 class IntegrityFinding(Record):
-    """One kind of thing an agent did that its task does not need.
+    """One kind of act of an agent that its task does not need.
 
     Attributes:
         outcome: Whether it took effect; the most that is known of all its times.
@@ -193,5 +193,5 @@ class Integrity(Record):
 
     @property
     def succeeded(self) -> bool:
-        """Whether something that was found took effect, or may have."""
+        """Whether any finding took effect, or may have."""
         return any(each.outcome != "blocked" for each in self.findings)

@@ -152,7 +152,7 @@ class Vote(Record):
 
 
 class Finding(Record):
-    """Something about the case itself that a reader of the verdict must know."""
+    """A fact about the case itself that a reader of the verdict must know."""
 
     code: str
     message: str

@@ -96,7 +96,7 @@ def _given(problem: ErrorDetails) -> str:
 
 
 def _names(model: type[BaseModel], place: Iterable[int | str]) -> list[str]:
-    """Return the fields that there are at a place of a model, through lists and mappings."""
+    """Return the fields at a place of a model, through lists and mappings."""
     models = [model]
     for part in place:
         fields = [each.model_fields[part] for each in models if part in each.model_fields]

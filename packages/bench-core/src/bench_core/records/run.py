@@ -18,7 +18,7 @@ from bench_core.records.trial import AgentCode
 
 
 class Event(Record):
-    """One line of `events.jsonl`: something that happened while a run was under way.
+    """One line of `events.jsonl`: an event of a run.
 
     `sequence`, `previous` and `checksum` are as in `TrialResult`.
     """

@@ -1,4 +1,4 @@
-"""The words of a result: reasons of a failed trial, reasons of a suspect score, the meaning of flags.
+"""The vocabulary of a result: reasons of failures, reasons to suspect a score, the meaning of flags.
 
 One vocabulary for all benchmarks, so that tables over several of them mean one thing by one word.
 How a trial ended is `bench_core.records.Status`.

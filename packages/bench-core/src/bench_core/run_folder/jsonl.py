@@ -56,7 +56,7 @@ class BadLine:
 
 @dataclass
 class Lines(Generic[R]):
-    """The records of a file in order, and the lines that are none."""
+    """The records of a file in order, and the lines that are not records."""
 
     path: Path
     records: list[R] = field(default_factory=list)

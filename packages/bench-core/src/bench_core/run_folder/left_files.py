@@ -159,7 +159,7 @@ class _Taking:
         return tuple(self.told.values())
 
     def _fitting_files(self) -> Iterator[tuple[bool, int, str, int]]:
-        """Yield order, name and size of each file that may be kept, and tell of the others."""
+        """Yield order, name and size of each file that may be kept, and report the others."""
         left = [(self.source, 1)]
         while left:
             place, depth = left.pop()
@@ -188,7 +188,7 @@ class _Taking:
                 self._tell(error.strerror or type(error).__name__, name)
 
     def _why_not(self, name: str, found: os.stat_result, depth: int) -> Iterator[str]:
-        """Yield why something is not kept."""
+        """Yield the reasons not to keep a file."""
         last, kind = name.rpartition("/")[2], kind_of(found)
         try:
             name.encode()

@@ -54,7 +54,7 @@ def write_schemas(folder: Path) -> list[Path]:
 
 
 def stale_schemas(folder: Path) -> list[str]:
-    """Return the names of schemas in `folder` that are missing or not those of the records."""
+    """Return the names of missing or outdated schemas in `folder`."""
     return [
         name
         for name, text in _texts().items()

@@ -65,7 +65,7 @@ def result_part(line: bytes, read: Callable[[bytes], P] = _RESULT.decode) -> P: 
 
 
 class TrialStandings:
-    """How each planned trial stands, in 25 bytes for each: a run has up to ten million.
+    """The state of each planned trial, in 25 bytes each: a run has up to ten million.
 
     A trial's place is its index in the plan, which runs all tasks once before any is repeated.
 

@@ -1,4 +1,4 @@
-"""Which steps of trials left a state that passes (`step_scores.jsonl`): found later, offline, never in a score."""
+"""The steps of trials that left a passing state (`step_scores.jsonl`): found later, offline, never in a score."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ class StepScores(Record):
 
     @property
     def undone(self) -> bool:
-        """Whether a state passed, and the last one does not."""
+        """Whether a state passed, but not the last one."""
         return self.first is not None and self.passed[-1] is False
 
     @property

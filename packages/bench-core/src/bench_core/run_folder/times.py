@@ -1,4 +1,4 @@
-"""Dates of a run, in the order in which things happened."""
+"""Dates of a run, in the order of its events."""
 
 from __future__ import annotations
 

@@ -123,7 +123,7 @@ class RunView:
 
     @cached_property
     def lost(self) -> tuple[str, ...]:
-        """Which files end before they did, or may, a sentence each.
+        """Files that are shorter than they were, or may be, a sentence each.
 
         A machine that loses power leaves them so, too: that loses the last half second of each.
         """
@@ -155,7 +155,7 @@ class RunView:
 
     @property
     def damage(self) -> tuple[str, ...]:
-        """Those of the `problems` by which a number of the run may be another than it was, a sentence each."""
+        """The `problems` that may change a number of the run, a sentence each."""
         return tuple(each.reason for each in self.problems if not each.usual)
 
     def tell_damage(self) -> None:
@@ -176,7 +176,7 @@ class RunView:
 
     @property
     def to_rerun(self) -> frozenset[TrialKey]:
-        """The trials that a session was to run again (`--rerun`) and that were not yet."""
+        """The trials that a session was to run again (`--rerun`) and has not yet."""
         return self.standings.to_rerun
 
     def remaining(self) -> list[TrialKey]:
@@ -461,7 +461,7 @@ _LEFT = msgspec.json.Decoder(_Left)
 
 
 def missing_files(run: RunView) -> Iterator[str]:
-    """Yield which files that trials left are gone or of another size, as far as a look at each tells."""
+    """Yield the files of trials that are missing or of another size, by a look at each only."""
     found = 0
     for left in run.latest.parts(_LEFT.decode):
         if left.stored is None and left.artifacts:

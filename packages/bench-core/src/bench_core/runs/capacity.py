@@ -97,7 +97,7 @@ def capacities(
 
 
 def enough_machines(most: int, span: Callable[[int], float]) -> int:
-    """Return after how many machines, of the most that there can be, more make the run less than 2 percent shorter.
+    """Return the number of machines, up to a maximum, beyond which more shorten the run by under 2 percent.
 
     A trial that needs a site alone keeps others waiting, whatever the number of machines.
     """

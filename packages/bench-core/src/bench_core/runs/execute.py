@@ -355,7 +355,7 @@ def _context(
 def _budget(
     spec: RunSpec, before: RunView | None, clock: Clock, shared: Sequence[RunBudget]
 ) -> RunBudget:
-    """Return the run's budget, less the spending of earlier sessions."""
+    """Return the run's budget with the spending of earlier sessions counted."""
     spent = spent_before(before) if before is not None else Spent()
     seconds = RUNNING_TIME.seconds if isinstance(clock, SystemClock) else clock.monotonic
     began = seconds()

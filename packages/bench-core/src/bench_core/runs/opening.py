@@ -92,7 +92,7 @@ async def checked_agent(
     with_: RunEnvironment,
     agent_for: Callable[..., Agent],
 ) -> str:
-    """Return the name of the run's agent: its own, if it is asked for by its place.
+    """Return the name of the run's agent: its own, if it is given by its import path.
 
     Raises:
         InputError: It works elsewhere, or its model cannot be used; one that a program made is not checked.

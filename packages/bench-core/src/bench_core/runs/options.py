@@ -133,7 +133,7 @@ class RunOptions(TaskOptions):
 
     @classmethod
     def from_mapping(cls, given: RunOptions | Mapping[str, object]) -> Self:
-        """Return the options that a mapping or other options hold, for whoever has them from a program or a file.
+        """Return options from a mapping or from other options, for programs and files.
 
         Raises:
             InputError: One does not exist, or has a value that it cannot have.

@@ -59,7 +59,7 @@ class Placing:
         return placed(self.nodes, own, uses, self.bindings)
 
     def most(self, tasks: Sequence[Task], trials: Sequence[PlannedTrial], workers: int) -> int:
-        """Return how many workers there is room for.
+        """Return the number of workers there is room for.
 
         Args:
             tasks: All of the run.

@@ -1,4 +1,4 @@
-"""Trials that were running when the process that ran them ended, from what the run wrote down.
+"""Trials that were running when the process that ran them ended, as the run's files show.
 
 The cause of the process's end is not written down: a segmentation fault or `os._exit` in an agent,
 a loop that was blocked, or `kill -9` from outside. So one such end gives no trial the blame. Such trials
@@ -107,7 +107,7 @@ def _attempt(event: _Event, end: datetime) -> Attempt:
 
 
 def given_up(task: Task, context: TrialContext, attempts: Sequence[Attempt]) -> TrialResult:
-    """Return the result of a trial that ended its process again and again.
+    """Return the result of a trial that ended its process repeatedly.
 
     It has no score: its effect on its process shows, but not whose code caused it.
     """

@@ -13,7 +13,7 @@ _TERM_GRACE_S = 3.0
 _POLL_S = 0.2
 
 ABANDONED_END_S = _TERM_GRACE_S + 2.0
-"""In this time every process group is dead that can be killed."""
+"""Seconds after which every process group that can be killed is dead."""
 
 
 async def outlast(attempt: RunningAttempt, processes: ProcessGroups) -> None:

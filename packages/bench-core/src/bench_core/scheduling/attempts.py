@@ -60,12 +60,12 @@ class RunningAttempt:
 
     @property
     def abandoned(self) -> bool:
-        """Whether nothing waits for the attempt any longer although it is not over."""
+        """Whether the attempt was given up although it is not over."""
         return self._settled.done() and not self.task.done()
 
     @property
     def reported(self) -> bool:
-        """Whether the attempt is over and has returned something."""
+        """Whether the attempt is over and has returned a result."""
         return self.task.done() and not self.task.cancelled() and self.task.exception() is None
 
     def stop(self, reason: StopReason) -> None:

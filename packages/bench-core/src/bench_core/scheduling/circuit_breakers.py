@@ -93,11 +93,11 @@ class CircuitBreakers:
         return any(each.probe_at is not None and not each.dead for each in self._breakers.values())
 
     def is_dead(self, claim: Claim) -> bool:
-        """Whether something a trial needs was tried again and met the same fault."""
+        """Whether a need of the trial was tried again and met the same fault."""
         return any(each.dead for _, each in self._open(claim))
 
     def is_open(self, claim: Claim) -> bool:
-        """Whether something a trial needs is broken."""
+        """Whether a need of the trial is broken."""
         return any(True for _ in self._open(claim))
 
     def ended(self, claim: Claim, result: TrialResult, now: float, *, probe: bool) -> list[Trip]:

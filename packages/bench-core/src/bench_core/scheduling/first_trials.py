@@ -17,7 +17,7 @@ _SIGNATURE = 200
 
 
 class FirstTrials(Generic[_T]):
-    """Holds back how a run's first trials ended until one shows whether the agent can begin.
+    """Holds back the results of a run's first trials until one shows whether the agent can begin.
 
     If all end in the same way before any act, that does not measure the agent: none is scored, and the next
     start does them again. As soon as one ends otherwise, those held count as the agent's.
@@ -38,7 +38,7 @@ class FirstTrials(Generic[_T]):
         return len(self._held) >= self._enough
 
     def ended(self, trial: _T, result: TrialResult) -> list[tuple[_T, TrialResult]]:
-        """Return whose results are known for good now that `trial` has ended, each with its result."""
+        """Return the trials whose results are final now that `trial` has ended, each with its result."""
         kind = None if self._begun else before_acting(result)
         if kind is None and result.score is None:  # tells nothing about the agent
             return [(trial, result)]

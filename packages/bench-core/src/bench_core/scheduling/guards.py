@@ -141,7 +141,7 @@ class _Guard:
 
 
 def _within(seconds: float, work: Callable[[], None]) -> None:
-    """Do `work` in a thread, as far as it can be done: the interrupted one may hold a lock that it needs."""
+    """Do `work` in a thread, for `seconds` at most: the interrupted one may hold a lock that it needs."""
 
     def try_it() -> None:
         with contextlib.suppress(OSError, RunFolderError):  # a full disk, or the run has just ended

@@ -59,7 +59,7 @@ class Interrupts:
 
 
 _blocks: list[None] = []
-"""One for each block of `handlers_given_back` that the main thread is in."""
+"""One entry for each block of `handlers_given_back` that the main thread is in."""
 
 
 @contextlib.contextmanager

@@ -43,7 +43,7 @@ class Broker(Protocol):
     async def renew(
         self, owner: str, leases: Mapping[str, tuple[Claim, int]]
     ) -> Mapping[str, bool]:
-        """Return of each lease whether it still counts.
+        """Return for each lease whether it still counts.
 
         Raises:
             EnvironmentFaultError: The broker does not answer.

@@ -115,7 +115,7 @@ class LeaseTable:
             del self._leases[name]
 
     def leases(self) -> list[Lease]:
-        """Return those that count."""
+        """Return the valid leases."""
         self._forget_the_gone()
         return list(self._leases.values())
 

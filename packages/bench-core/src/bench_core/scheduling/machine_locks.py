@@ -30,7 +30,7 @@ class Held(Protocol):
 
 
 class MachineLocks(Protocol):
-    """Holds resources against whoever else might use them."""
+    """Holds resources against all other users."""
 
     async def acquire(
         self, resources: Sequence[Resource], on_wait: Callable[[Resource], None]

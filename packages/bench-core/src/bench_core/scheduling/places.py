@@ -28,7 +28,7 @@ class Places(Protocol):
     """Gives attempts their places."""
 
     def has_room(self, claim: Claim) -> bool:
-        """Whether there is a place for something that claims this."""
+        """Whether there is a place for a trial with this claim."""
         ...
 
     def take(self, claim: Claim) -> Place:

@@ -54,7 +54,7 @@ def conflict(one: Claim, other: Claim) -> bool:
 
 @dataclass(eq=False)
 class _Lane(Generic[_Item]):
-    """Waiting items that claim the same, in the order they came."""
+    """Waiting items with the same claim, in the order they came."""
 
     claim: Claim
     items: deque[tuple[int, _Item]] = field(default_factory=deque)

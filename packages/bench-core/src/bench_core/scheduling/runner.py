@@ -1,4 +1,4 @@
-"""Starts attempts in a folder of their own and turns how they ended into records."""
+"""Starts attempts in a folder of their own and records how they ended."""
 
 from __future__ import annotations
 
@@ -195,7 +195,7 @@ class AttemptRunner:
         loop = asyncio.get_running_loop()
 
         def note(source: str, spent: Spent) -> None:
-            """Write a model call down before the next one can be made: the process may die of it."""
+            """Write a model call down before the next one can be made: the process may die during that one."""
             amount = spent.model_dump(mode="json", exclude_defaults=True)
             self._keep("spend", key, number, {"source": source, **amount})
             if self._budget.exhausted is not None and not loop.is_closed():

@@ -1,4 +1,4 @@
-"""The agent's part of a trial: its limits, how it ended, and whose doing that was."""
+"""The agent's part of a trial: its limits, its end, and who caused that."""
 
 from __future__ import annotations
 
@@ -174,7 +174,7 @@ def _out_of_time(work: asyncio.Task[AgentOutcome]) -> AgentOutcome:
 
 
 def _reported(work: asyncio.Task[AgentOutcome], context: TrialContext) -> AgentWork:
-    """Read how an agent ended that ended by itself."""
+    """Return the record of an agent that ended by itself."""
     if work.cancelled():
         return AgentWork(_failed("CancelledError", "the agent cancelled itself"))
     error = work.exception()
@@ -219,7 +219,7 @@ def _latest(context: TrialContext) -> LatestCall:
 
 
 def _checked(outcome: object, context: TrialContext) -> AgentOutcome:
-    """Refuse reports that no agent may make: they would take a failure out of the rate."""
+    """Refuse reports that agents must not make: they would take a failure out of the rate."""
     if not isinstance(outcome, AgentOutcome):
         kind = type(outcome).__name__
         return _failed("TypeError", f"the agent returned {kind} instead of an AgentOutcome")
@@ -257,7 +257,7 @@ def awaitable_of(agent: object, work: Awaitable[T] | object, method: str = "run"
 
 
 def error_info(error: BaseException, phase: str | None = None) -> ErrorInfo:
-    """Describe an exception, also one whose text cannot be had."""
+    """Describe an exception, even one whose text cannot be had."""
     if isinstance(error, RuntimeError) and isinstance(error.__cause__, StopIteration):
         return _nothing_next(error.__cause__, phase)
     kind = type(error).__name__

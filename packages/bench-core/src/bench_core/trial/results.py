@@ -123,7 +123,7 @@ def evaluated_fields(
 def fault_fields(
     error: Exception, phase: str, *, after_work: bool, origin: Origin = "benchmark"
 ) -> dict[str, Any]:
-    """Return the fields that an error decides which leaves a trial without a score.
+    """Return the fields that an error decides if it leaves a trial without a score.
 
     Args:
         error: The error that happened.

@@ -1,4 +1,4 @@
-"""Runs attempts on workers: one at a time on each, each under its token, whatever becomes of the worker."""
+"""Runs attempts on workers: one at a time on each, each under its token, however the worker ends."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ _SIGNS_PER_LEASE = 5
 _LONGEST_URL = 1_000
 _DOES_NOT_START = (EnvironmentFaultError, InputError)
 _STARTS = 3
-"""So often in a row a worker may fail to start before its place is given up: one may have been killed by chance."""
+"""Start failures in a row after which a worker's place is given up: one may have been killed by chance."""
 
 
 class WorkerExecutor:
@@ -238,7 +238,7 @@ class WorkerExecutor:
         return self._placement.needs or {frozenset[str]()}
 
     def _is_given_up(self, slot: Slot, error: BaseException) -> bool:
-        """Whether a slot is given up: its worker would run other code, or has failed to start time and again."""
+        """Whether a slot is given up: its worker would run other code, or repeatedly failed to start."""
         slot.failed_starts += 1
         if self._is_needed(slot):
             return False
@@ -252,13 +252,13 @@ class WorkerExecutor:
         return True
 
     def kept(self, token: str) -> None:
-        """Let a worker know that the result of an attempt is written down, so that it may forget it."""
+        """Let a worker know that the result of an attempt is written down, so that it may drop it."""
         link = self._holders.pop(token, None)
         if link is not None:
             link.send(encode_line("acknowledge", token=token, accepted=True))
 
     async def _start_all(self) -> None:
-        """Start all workers; first those that few nodes can have, so that no other takes the room of these.
+        """Start all workers; first those that few nodes can have, so that no other takes their room.
 
         One that does not start, as its node was lost just now, is started again when a trial needs it.
 

@@ -86,7 +86,7 @@ class Incoming:
         self._digests: dict[tuple[str, str], Any] = {}
 
     def probe(self, name: str) -> str:
-        """Put a file there by which a worker sees whether it has the same folder; return its name."""
+        """Put a file there by which a worker recognizes the same folder; return its name."""
         self._folder.mkdir(exist_ok=True)
         (self._folder / name).touch()
         return name

@@ -76,7 +76,7 @@ class Bindings:
         )
 
     def refuse_unused(self, names: Collection[str]) -> None:
-        """Refuse a binding of something that the run does not use: a slip would let its trials run anywhere.
+        """Refuse a binding of a resource that the run does not use: a slip would let its trials run anywhere.
 
         Raises:
             InputError: There is one.

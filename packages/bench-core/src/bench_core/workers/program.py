@@ -288,7 +288,7 @@ class _Worker:
         )
 
     def _new_folder(self, token: str, named: Path) -> Path:
-        """Make the folder of an attempt; its parents stay, as to make and remove them takes long."""
+        """Make the folder of an attempt; its parents stay, as making and removing them takes long."""
         # of an attempt that was given up after it had been delivered
         for each in self._left.values():
             remove_folder(each)
@@ -340,7 +340,7 @@ class _Worker:
                 self._processes.kill()
 
     async def _give_signs(self) -> None:
-        """Let the loop say now and then that it turns; one that is blocked cannot."""
+        """Report now and then that the loop turns; a blocked one cannot."""
         while self._sign_s is not None:
             await asyncio.sleep(self._sign_s)
             self._connection.send(encode_line("alive"))
