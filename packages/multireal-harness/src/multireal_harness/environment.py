@@ -279,15 +279,15 @@ class AppEnvironment(TrialEnvironment):
             raise CaptureError(f"no end state of {'; '.join(missing) or 'any app'}")
 
     def _note_crowd(self, pages: int) -> None:
-        """Note that the agent left so many pages that they explain why no end state was read."""
+        """Note that the agent left enough pages open to explain the missing end state."""
         if pages > self._settings.capture.many_pages:
             detail = f"it left {pages} open pages"
             self.integrity.note(IntegrityCode.RESOURCE_LIMIT, "succeeded", detail)
 
     async def _ended_by_agent(self) -> bool:
-        """Whether the browser is gone by a command of the agent's, which may take until the capture.
+        """Whether a command of the agent ended the browser, which may show only at the capture.
 
-        The apps' states went with it, so that the trial fails as one whose agent is seen to end it.
+        The apps' states went with it, so the trial fails like one whose agent is seen to end the browser.
         """
         try:
             act = await self._browser.why_ended()
@@ -304,7 +304,7 @@ class AppEnvironment(TrialEnvironment):
 
         browser, capture = self._browser, self._settings.capture
         try:
-            # Playwright waits for ever for a browser that hangs
+            # Playwright waits without limit for a browser that hangs
             async with asyncio.timeout(capture.longest_s):
                 await close_pages(browser.context)
                 return await capture_states(browser.context, self._definition.sites, capture)

@@ -140,7 +140,7 @@ async def evaluate(task: Task, evidence: StateEvidence, rules: EvaluationRules) 
     """Score the end states and the answer of a trial.
 
     Raises:
-        EvaluationError: The task has no evals, or an eval needs a judge and there is none.
+        EvaluationError: The task has no evals, or an eval needs a judge and none is given.
     """
     definition = Definition.model_validate(task.config["definition"])
     if not definition.evals:

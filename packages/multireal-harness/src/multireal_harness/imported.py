@@ -44,7 +44,7 @@ class ImportedResults(Record):
         reported_only: Trials with the score that agisdk reports.
         without_score: Why the others have none, by experiment.
         unknown: Experiments of no known task.
-        differences: Trials whose score here is not the one that agisdk reports: task, here, there.
+        differences: Trials whose score here differs from agisdk's: task, here, there.
     """
 
     folder: str

@@ -74,7 +74,7 @@ class InteractionWatch:
         origins: The apps'.
 
     Attributes:
-        forged: How many reports came from elsewhere than the recording script; they are not counted.
+        forged: The number of reports from elsewhere than the recording script; they are not counted.
     """
 
     def __init__(self, origins: Iterable[str]) -> None:
@@ -134,7 +134,7 @@ class InteractionWatch:
         if message.get("name") != self._binding:
             return
         if message.get("executionContextId") not in own:
-            # whoever finds the binding may call it
+            # any script that finds the binding may call it
             self.forged += 1
             return
         with contextlib.suppress(ValueError, TypeError, AttributeError, KeyError):

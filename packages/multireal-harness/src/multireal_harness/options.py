@@ -61,7 +61,7 @@ class MultiRealTaskOptions(TaskQuery, TaskOptions):
         """Return the options with the full ids of the tasks that the filters and short ids select.
 
         Raises:
-            UnknownTaskError: An id is none of the tasks'.
+            UnknownTaskError: An id belongs to no task.
             InputError: No task matches.
         """
         if not (self.ids or self.narrows):
@@ -75,7 +75,7 @@ class RuleOptions(Record):
     Attributes:
         judge: Name of the judge to ask where a query fails; the other `judge_` fields are its options.
         audit_passes: The share of passed tasks that it is also asked about.
-        label_budget: How many judged trials a person will label at most; they are chosen at the end.
+        label_budget: The most judged trials that a person will label; they are chosen at the end.
         no_hybrid: Score by queries alone.
     """
 

@@ -110,7 +110,7 @@ class WebArenaBenchmark:
                 evaluator_module("api")
         except MemoryError:  # which no other installation mends
             raise
-        except Exception as error:  # noqa: BLE001  # of others' code: whatever it raises, nothing scores
+        except Exception as error:  # noqa: BLE001  # foreign code: after any exception, nothing can be scored
             kind = type(error).__name__
             return (
                 f"no trial would have a score, since webarena-verified does not import ({kind}: {error}): "

@@ -316,7 +316,7 @@ class SiteEnvironment(TrialEnvironment):
             write_answer(given.context.folder, without_patterns(answer))
 
     async def check(self) -> None:
-        """Raise EnvironmentFaultError where a site is down: a failure on it is not the agent's."""
+        """Raise EnvironmentFaultError if a site is down: a failure on it is not the agent's."""
         await _require_sites(self._given)
 
     def _without_secrets(self, text: str) -> str:

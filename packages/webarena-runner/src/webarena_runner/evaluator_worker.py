@@ -1,6 +1,6 @@
 """Worker process with webarena-verified in its own environment: requests on stdin, results on stdout.
 
-Needs nothing but the standard library and webarena-verified, of whatever version.
+Needs nothing but the standard library and webarena-verified, of any version.
 """
 
 from __future__ import annotations

@@ -30,7 +30,7 @@ class WebArenaTaskOptions(TaskQuery, TaskOptions):
         """Return the options with the ids of the tasks that ranges, filters and the world select.
 
         Raises:
-            UnknownTaskError: An id is none of the tasks', or not in the world.
+            UnknownTaskError: An id belongs to no task, or is not in the world.
             InputError: No task matches.
         """
         owner = BENCHMARK

@@ -98,7 +98,7 @@ class Resets:
         """Refuse policies for sites that cannot be reset.
 
         Raises:
-            InputError: A site that is to be reset has neither Docker here nor a hook.
+            InputError: A site to be reset has neither Docker here nor a hook.
         """
         for name in sites:
             if self._policy(name) != "never" and reset_method_of(self._config, name) is None:

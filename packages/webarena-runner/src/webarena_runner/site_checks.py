@@ -1,7 +1,7 @@
 """The health of sites: a few known requests to each, where they end and what they say.
 
-`doctor`, `sites status`, the checks before a run and every trial ask the same. What a trial's sites lack
-is stored beside its traffic, because a score may depend on it.
+`doctor`, `sites status`, the checks before a run and every trial ask the same. Faults of a trial's sites
+are stored next to its traffic, because a score may depend on them.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _REFRESH = re.compile(
     r"<meta\b[^>]*http-equiv=[\"']?refresh\b[^>]*\burl=[\"']?([^\"'>\s]+)", re.IGNORECASE
 )
 _LOADS_NOTHING = re.compile(r"\b(script|connect|style)-src 'none'", re.IGNORECASE)
-# What a page loads, by a pattern of where from, and what is in the Content-Type by which browsers take it for that.
+# Parts that a page loads: a pattern of their URLs, and the Content-Type that browsers accept for each.
 _PARTS = {
     "stylesheets": (r"<link\b(?=[^>]*\brel=[\"']?stylesheet\b)[^>]*\bhref=[\"']?([^\"'>\s]+)", "text/css"),
     "scripts": (r"<script\b[^>]*\bsrc=[\"']?([^\"'>\s]+)", "script"),
@@ -58,11 +58,11 @@ took long; `page`: the answer is not the page of the benchmark's site."""
 
 
 class SiteFault(Record):
-    """What is wrong with a site.
+    """A fault of a site.
 
     Attributes:
         request: The known request that shows it; `front page` and `login` are needed for everything.
-        fix: A way out; None where only the site's own log says more.
+        fix: A way out; None if only the site's own log says more.
     """
 
     site: str
@@ -88,7 +88,7 @@ async def check_sites(
     accounts: bool = True,
     starts: Iterable[str] = (),
 ) -> dict[str, list[SiteFault]]:
-    """Return for each site what is wrong with it; see `site_faults`."""
+    """Return the faults of each site; see `site_faults`."""
     wanted = sorted(set(names))
 
     def look(name: str) -> list[SiteFault]:
@@ -106,7 +106,7 @@ def site_faults(
     accounts: bool = True,
     starts: Iterable[str] = (),
 ) -> Iterator[SiteFault]:
-    """Yield what is wrong with a site, until it cannot be used at all.
+    """Yield faults of a site, up to one that makes it unusable.
 
     Args:
         config: The URLs and accounts of the sites.
@@ -150,9 +150,9 @@ def site_faults(
 
 
 def unlisted_root(site: SiteConfig, url: str, asked: str | None = None) -> str | None:
-    """Return the root that is missing among the URLs of a site where its page is at `url`; else None.
+    """Return the root of `url`, a page of the site, if it is missing among the site's URLs; else None.
 
-    The evaluator compares the text of scheme, host and port: two names of one computer differ. Where the
+    The evaluator compares the text of scheme, host and port: two names of one computer differ. If the
     page was `asked` for elsewhere, a path that the site puts in front of its own counts, too.
     """
     ended = urlsplit(url)
@@ -192,7 +192,7 @@ def _asked(
     timeout_s: float,
     cookies: Sequence[Cookie] = (),
 ) -> Iterator[SiteFault]:
-    """Ask one known request and yield what is wrong with the answer."""
+    """Ask one known request and yield the faults of the answer."""
     asked = (site.origin if known.from_root else site.url) + known.path
     began = time.monotonic()
 
@@ -236,7 +236,7 @@ def _asked(
 def _shown(
     page: FetchedPage, known: KnownRequest, client: WebClient
 ) -> Iterator[tuple[str, str, str | None]]:
-    """Yield what a page shows of its data, or, a front page, of its language, its parts and its server's clock."""
+    """Yield faults in a page's data or, for a front page, in its language, parts and server clock."""
     if known.name == "search" and _FINDS_NOTHING.search(page.text):
         yield "data", "finds nothing: its data may be missing", None
     if known.name != "front page":
@@ -278,7 +278,7 @@ def _is_served(client: WebClient, url: str, kind: str) -> bool:
 
 
 def _not_its_page(page: FetchedPage, known: KnownRequest) -> str | None:
-    """Say why an answer is not what the site's image answers to a known request; None if it is."""
+    """Say why an answer to a known request is not that of the site's image; None if it is."""
     kind = page.header("content-type").partition(";")[0].strip().lower()
     if not kind.startswith(known.type):
         return f"is {kind or 'of no type'} instead of {known.type}"

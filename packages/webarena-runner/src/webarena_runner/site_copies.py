@@ -141,7 +141,7 @@ def data_folder(config: EnvironmentConfig, name: str) -> Path | None:
 async def start_copy(
     config: EnvironmentConfig, name: str, timeout_s: float, folder: Path | None = None
 ) -> Machine:
-    """Start a copy of a site, or bring the one that runs back to its start.
+    """Start a copy of a site, or reset the running one to its initial state.
 
     Raises:
         MachineError: It did not start.

@@ -23,7 +23,7 @@ class SiteNeed(Record):
         name: The site's.
         copies: The number of containers.
         image: The name of its image.
-        data: Volumes that have to be filled beforehand.
+        data: Volumes that must be filled beforehand.
         image_gb: A lower bound of the image's size: the packed size in its registry.
         data_gb: The size of these volumes.
         memory_gb: Of all containers; None if unknown.
@@ -78,7 +78,7 @@ class SiteNeeds(Record):
         """Refuse needs that cannot be met, and return warnings about those that may not be.
 
         Raises:
-            InputError: The disk has not the room, or the computer has not the memory.
+            InputError: The disk or the memory is too small.
         """
         room = self.room
         if room is None:

@@ -38,7 +38,7 @@ _KIND_OF: dict[Concern, Kind] = {
 HEALTH_FILE = "site_health.json"
 """Faults of the sites of a trial before it or after it; absent if there were none."""
 _REFUSAL, _UNAUTHORIZED, _SITE_ERROR = 400, 401, 500
-# A server or proxy refuses with these, whatever the request is: late, for another host, too many.
+# A server or proxy refuses with these, for any request: late, for another host, too many.
 _BY_THE_SERVER = (408, 421, 429)
 _TOO_LARGE, _SMALL = 413, 100_000
 # They count as a lost login only where the site also asks for a login elsewhere.
@@ -55,7 +55,7 @@ _CALLED_FORGED = re.compile(
     r"csrf token is invalid|invalid form key|page expired|the change you requested was rejected",
     re.IGNORECASE,
 )
-# Who sends no token is refused by right.
+# A request without a token is refused rightly.
 _TOKEN = re.compile(r"form_key|csrf|token", re.IGNORECASE)
 _REFUSED = ("ERR_BLOCKED", "ERR_UNSAFE_PORT", "ERR_INVALID_URL", "_URL_SCHEME", "csp", "Origin")
 

@@ -1,4 +1,4 @@
-"""Which recorded answers no site has given: someone else answered in its place."""
+"""Find recorded responses that no site sent."""
 
 from __future__ import annotations
 

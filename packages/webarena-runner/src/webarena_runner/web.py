@@ -66,7 +66,7 @@ class FetchedPage:
     headers: Mapping[str, str] = field(default_factory=dict)
 
     def header(self, name: str) -> str:
-        """Return a header's value in any spelling of its name; "" where there is none."""
+        """Return a header's value in any spelling of its name; "" if there is none."""
         return next((v for k, v in self.headers.items() if k.lower() == name), "")
 
 

@@ -362,7 +362,7 @@ class BrowserEnvironment:
 async def connect_browser(handle: BrowserHandle) -> AsyncIterator[BrowserEnvironment]:
     """Attach to a running Chromium and open the start URLs that are not open yet.
 
-    The browser is left running: whoever launched it ends it.
+    The browser is left running: its launcher ends it.
 
     Raises:
         MissingExtraError: Playwright is not installed.

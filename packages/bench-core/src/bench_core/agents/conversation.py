@@ -33,7 +33,7 @@ _MOST_OUTPUT, _LEAST_OUTPUT = 16_000, 1_024
 """Thinking counts as output, and the SDKs refuse more than about 21,000 tokens without streaming."""
 _GONE = TextPart(text="(an earlier screenshot, no longer shown: only the latest are kept)")
 _ASK_FROM = 4_000
-"""No window of a model that acts is smaller, so that only from here on it has to be known."""
+"""No acting model has a smaller window, so it need not be known below this size."""
 _LEFT = 0.6
 """So much of the room is filled after something was left out, so that it is not left out again at every turn."""
 _MARGIN = 0.95
@@ -209,7 +209,7 @@ class Conversation:
         return round(estimated_tokens(self._request()) * self._by)
 
     def _leave_out(self, most: float) -> bool:
-        """Leave out old pictures and then old turns until so many tokens are left; return whether anything was."""
+        """Leave out old pictures and then old turns until so many tokens are left; return whether any were left out."""
         before = self.left_out
         spare = _pictures(self._turns) - max(1, _pictures(self._turns[-1:]))
         while self._pictures_out < spare and self._tokens() > most:

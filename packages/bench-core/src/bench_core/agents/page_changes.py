@@ -1,4 +1,4 @@
-"""What is no longer as the agent saw it: another document, another tab, a dialog."""
+"""Detect changes since the agent looked: another document, another tab, a dialog."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _LOOK_S = 0.02
 
 
 class _Shown(NamedTuple):
-    """What a tab showed: its document, and which of its pages where the document changes its own address."""
+    """A tab's state at a look: its document, and the path in it, as documents may change their own address."""
 
     document: Any
     path: str
@@ -28,7 +28,7 @@ class _Shown(NamedTuple):
 
 @dataclass
 class _UnderWay:
-    """What a tab has begun: to load another document, and to open so many tabs; its line to the browser, its frame."""
+    """A tab's pending loads and new tabs, with its session and frame."""
 
     session: Any
     frame: str
@@ -54,7 +54,7 @@ class Changes:
         context.on("response", self._see)
 
     async def news(self, page: Any) -> tuple[str, ...]:
-        """Return what has changed since this was last asked, of `page` and what is in front; nothing at first."""
+        """Return changes of `page` and the front page since the last call; none at first."""
         shown = {page: await self._look(page)}
         if await self._settled(page):
             shown[page] = await self._look(page)
@@ -152,7 +152,7 @@ async def _words(page: Any) -> str:
 
 
 async def _follow(page: Any, dialogs: Dialogs) -> _UnderWay:
-    """Note from now on what a page has begun."""
+    """Track a page's pending loads and new tabs from now on."""
     session = await page.context.new_cdp_session(page)
     for event, words in PAGE_EVENTS.items():
         session.on(event, lambda params, words=words: dialogs.note(words(params)))

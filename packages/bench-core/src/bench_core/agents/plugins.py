@@ -27,7 +27,7 @@ class DoNothingPlugin:
     """`do-nothing`: the lower bound. It observes nothing, does nothing and claims to be done."""
 
     name = "do-nothing"
-    # Nothing is taken for it: an accessibility tree alone may take seconds.
+    # It observes nothing: an accessibility tree alone may take seconds.
     observes = ()
     in_process = True
     any_process = True

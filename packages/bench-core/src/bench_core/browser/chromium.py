@@ -113,7 +113,7 @@ class Chromium:
             raise BrowserError(self._end_message("died"))
 
     async def wait_closed(self) -> int | None:
-        """Wait until it ended, for whatever reason, and return its exit code if known."""
+        """Wait until it has ended, for any reason, and return its exit code if known."""
         await self._ended.wait()
         return self.exit_code
 

@@ -203,7 +203,7 @@ class Gateway:
                 await self._look(command)
             return True
         if command is None:
-            # no path of DevTools: whatever looks through the ports of this machine asks for such
+            # not a path of DevTools: port scanners on this machine ask for such paths
             self.log.refuse(AgentCommand(path[:_NOTED]))
             return False
         self.log.refuse(command)
@@ -214,7 +214,7 @@ class Gateway:
     def _run(self) -> None:
         try:
             _run_loop(self._serve())
-        except Exception as error:  # noqa: BLE001  # raised again for whoever started it or reads from it
+        except Exception as error:  # noqa: BLE001  # raised again for its starter and its readers
             self.fault = error
         finally:
             self._ready.set()
@@ -230,7 +230,7 @@ class Gateway:
         for relay in relays:  # before their connections, or the browser would seem to hang up
             relay.cancel()
         await asyncio.gather(*relays, return_exceptions=True)
-        # a browser may not have taken all that an agent said before it left
+        # a browser may not have read all of an agent's messages before the agent left
         for each in self._to_chromium:
             each.abort()
 

@@ -79,7 +79,7 @@ class BrowserGuard:
             await self._connection.call("Fetch.disable")
 
     async def close(self) -> None:
-        """Disconnect, which lets whatever is paused go on."""
+        """Disconnect, which lets paused requests go on."""
         await self._connection.close()
 
     def _look(self, event: dict[str, Any], session: str | None) -> None:

@@ -1,6 +1,6 @@
-"""Sees who connects to Chromium's own debugging port past the gateway.
+"""Detects clients that connect to Chromium's own debugging port past the gateway.
 
-The port can be found by whoever looks through the ports of this machine, and nothing can refuse a
+Any process can find the port by scanning this machine's ports, and nothing can refuse a
 connection there. The system's table of connections shows them, for a minute after they were closed, too.
 """
 
@@ -114,7 +114,7 @@ class PortWatch:
         self._thread: threading.Thread | None = None
 
     def arm(self) -> None:
-        """Begin: whoever is connected now is the harness itself."""
+        """Begin; connections of this moment are the harness's own."""
         self._before = {each.port for each in self._peers(self._port)}
         self._thread = threading.Thread(target=self._run, name="port watch", daemon=True)
         self._thread.start()

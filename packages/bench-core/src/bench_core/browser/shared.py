@@ -1,6 +1,6 @@
 """A Chromium for several trials, one after the other or at once, with Playwright attached to it.
 
-It has a fresh browser context for each, in which there is nothing of the others': no cookies, storage, cache or tabs.
+It has a fresh browser context for each, which shares nothing with the others: no cookies, storage, cache or tabs.
 """
 
 from __future__ import annotations
@@ -94,7 +94,7 @@ class SharedChromium:
             self._end_unused()
 
     def retire(self) -> None:
-        """End it as soon as no context is open; whoever calls this opens no more."""
+        """End it as soon as no context is open; the caller must not open another."""
         self._retired = True
         # a closed loop has cancelled the task already, and another loop's event must not be set from here
         if not self._loop.is_closed():
@@ -148,7 +148,7 @@ class SharedChromium:
                 raise
 
     def _end_waiting(self, task: asyncio.Task[None]) -> None:
-        """Say why it does not run, whatever the reason, to whoever waits until it does."""
+        """Report to waiting callers why it does not run."""
         if self._ready.done():
             return
         error = None if task.cancelled() else task.exception()

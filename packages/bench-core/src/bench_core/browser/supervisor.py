@@ -1,4 +1,4 @@
-"""Keep one Chromium: start it, report on it, and end it whatever happens to our parent.
+"""Keep one Chromium: start it, report on it, and end it even if our parent dies.
 
 This file runs as a program of its own (`python -I -S supervisor.py`) in its own session and imports
 the standard library alone. Its standard input is held by the parent: the line `begin`, then

@@ -1,9 +1,9 @@
-"""Detach from a browser that another program owns, whatever state browser-use is in.
+"""Detach from a browser that another program owns, in any state of browser-use.
 
 `BrowserSession.kill` and `stop` wait for handlers that a page which never answers keeps busy, for
 more than a minute. `reset` only drops the connection, but leaves the session's event bus running,
 and a running bus keeps `asyncio.run` from ever returning. It also forgets its watchdogs without ending
-their tasks, which would watch for ever, and keep all that the session saw in memory.
+their tasks, which would run on and keep the session's data in memory.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ def _tasks_of(session: Any) -> list[asyncio.Task[Any]]:
         task
         for task in asyncio.all_tasks()
         if (frame := getattr(task.get_coro(), "cr_frame", None)) is not None
-        # the names in a frame stay known as they were when they are looked at: of no other is this done
+        # reading `f_locals` freezes a frame's names as they are now, so only browser-use's frames are read
         and str(frame.f_globals.get("__name__")).startswith("browser_use.")
         and getattr(frame.f_locals.get("self"), "browser_session", None) is session
     ]

@@ -49,7 +49,7 @@ async def attached_session(handle: BrowserHandle) -> AsyncIterator[Any]:
             captcha_solver=False,
             permissions=[],  # it would grant some, and refuse all others before a page asks
             downloads_path=scratch / "downloads",
-            # It would fetch what a page offers for download once more, and keep that.
+            # It would fetch a page's downloads a second time, and keep that copy.
             auto_download_pdfs=False,
             user_data_dir=scratch
             / "profile",  # never used, but made in a folder of its own otherwise
@@ -77,13 +77,13 @@ async def browser_answers(cdp_url: str) -> bool:
 
 
 class PageWatch:
-    """Answers what pages ask for as every agent's pages are answered, and sees whether a page crashes or hangs.
+    """Answers pages' dialogs and requests as for every agent, and detects pages that crash or hang.
 
-    browser-use would answer dialogs itself, but otherwise, and opens another page for one that is lost.
+    browser-use would answer dialogs differently, and opens another page for a lost one.
 
     Attributes:
-        lost: What became of a page that crashed; None where none did.
-        dialogs: Has what the agent is to be told.
+        lost: The fate of a page that crashed; None if none did.
+        dialogs: Holds messages for the agent.
     """
 
     def __init__(self, connection: CdpConnection) -> None:
@@ -132,7 +132,7 @@ class PageWatch:
             self._on_lost()
 
     async def look_again(self) -> None:
-        """Let the pages report what they have not said yet; one that stands still is waited for once."""
+        """Let the pages send pending reports; one that stands still is waited for once."""
         for page in self._pages.keys() - self._still:
             if session := self._sessions.get(page):
                 send = partial(self._connection.call, session=session, timeout_s=_REPORT_S)
@@ -144,11 +144,11 @@ class PageWatch:
                     self._still.add(page)
 
     def stop_with(self, on_lost: Callable[[], None]) -> None:
-        """Name what to call when a page has crashed."""
+        """Set the function to call when a page has crashed."""
         self._on_lost = on_lost
 
     async def find_silent(self, target_id: str | None, timeout_s: float = _PAGE_S) -> None:
-        """Look whether the page in front hangs, where its id is known, or else any."""
+        """Look whether the page in front hangs, if its id is known, else any page."""
         for page in [target_id] if target_id in self._pages else list(self._pages):
             if not await self._answers(page, timeout_s):
                 self.lost = f"the page {self._pages[page]} hangs"
@@ -166,7 +166,7 @@ class PageWatch:
 
 @asynccontextmanager
 async def watched_pages(cdp_url: str) -> AsyncIterator[PageWatch]:
-    """Watch the pages of a browser, and answer what they ask for, during the block."""
+    """Watch the pages of a browser, and answer their dialogs and requests, during the block."""
     connection = await CdpConnection.open(await websocket_url(cdp_url, _LOOKUP_S))
     watch = PageWatch(connection)
     try:

@@ -29,7 +29,7 @@ def _utils() -> Any:
 
 def _quiet(handler: Any) -> Any:
     """Return a signal handler class that never registers anything."""
-    # A subclass, so that whatever else browser-use asks of the class is still there.
+    # A subclass, so that other attributes that browser-use reads from the class still exist.
     return type("QuietSignalHandler", (handler,), {"register": _nothing, "unregister": _nothing})
 
 

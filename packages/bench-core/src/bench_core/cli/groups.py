@@ -55,7 +55,7 @@ class BenchGroup(click.Group):
 
     `BenchError` and `OSError` become `Error: ...` on standard error, after the traceback if
     `--debug` asks for it. The exit code is 2 for errors in the input, files that cannot be read or
-    written included, and 1 for a system that failed. Ctrl-C ends with 130. Whatever else is raised is
+    written included, and 1 for a system that failed. Ctrl-C ends with 130. Any other exception is
     a fault of ours: its traceback is shown and the exit code is 70, which no command gives a verdict
     with, as 1 would be.
 

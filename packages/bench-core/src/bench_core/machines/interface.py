@@ -68,13 +68,13 @@ class Provider(Protocol):
     name: str
 
     async def start(self, key: str, spec: Mapping[str, JsonValue]) -> Machine:
-        """Return the machine of `key`: the one that runs if it is ours or free, or a new one.
+        """Return the machine of `key`: the running one if it is ours or free, else a new one.
 
         Raises:
             InputError: The specification cannot be used.
             MachineBusyError: A live owner holds it.
             QuarantinedError: It started and never became healthy.
-            MachineError: It was not started; whatever came of the attempt is reaped.
+            MachineError: It was not started; remains of the attempt are reaped.
         """
         ...
 

@@ -1,4 +1,4 @@
-"""Who holds machines, and for how long without saying so again.
+"""Leases: the holders of machines, each until its lease runs out unless renewed.
 
 An owner has one lease for all its machines, renewed by a thread. It lives while the lease does, and on
 its own computer as long as its process runs: a laptop that slept must not lose its machines to the
@@ -128,7 +128,7 @@ class Owner(Closing):
             self._thread.start()
 
     def close(self) -> None:
-        """Stop renewing; give the machines up at once unless they are to outlive this process."""
+        """Stop renewing; give the machines up at once unless they outlive this process."""
         self._ended.set()
         if self._thread is not None:
             self._thread.join()

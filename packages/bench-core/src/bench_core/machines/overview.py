@@ -97,7 +97,7 @@ def _known(there: Sequence[Machine]) -> str:
 
 def _providers(folder: Path | None, name: str | None) -> list[JournaledProvider]:
     place = folder or machine_folder()
-    owner = Owner(Leases(place))  # not renewed: whoever only looks holds nothing
+    owner = Owner(Leases(place))  # not renewed: listing machines does not hold any
     names = [name] if name is not None else [each.name for each in find_plugins("provider")]
     return [open_provider(each, owner, place) for each in dict.fromkeys(names)]
 

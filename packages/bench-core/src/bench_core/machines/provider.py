@@ -80,13 +80,13 @@ class JournaledProvider:
         self.parts = Parts(backend, self.journal, self.leases, self.waits, self.clock)
 
     async def start(self, key: str, spec: Mapping[str, JsonValue]) -> Machine:
-        """Return the machine of `key`: the one that runs if it is ours or free, or a new one.
+        """Return the machine of `key`: the running one if it is ours or free, else a new one.
 
         Raises:
             InputError: The specification cannot be used.
             MachineBusyError: A live owner holds it.
             QuarantinedError: It started and never became healthy.
-            MachineError: It was not started; whatever came of the attempt is reaped.
+            MachineError: It was not started; remains of the attempt are reaped.
         """
         self.backend.check(spec)
         self.owner.renew()
@@ -197,7 +197,7 @@ class JournaledProvider:
                 continue
             try:
                 await self.stop(machine)
-            except MachineError as error:  # the others are to be stopped all the same
+            except MachineError as error:  # the others must still be stopped
                 failed.append(f"{machine.name}: {error}")
         if failed:
             raise MachineError("; ".join(failed))
@@ -216,7 +216,7 @@ class JournaledProvider:
     # --- starting
 
     async def _adopt(self, key: str, digest: str) -> Machine | None:
-        """Return the machine of `key` that runs, ours from now on; None if there is none to use."""
+        """Return the machine of `key` that runs, ours from now on; None if none can be used."""
         seen = {each.name: each for each in await self.backend.find()}
         with self.journal.locked():
             entry = self._newest(key)
@@ -294,8 +294,8 @@ class JournaledProvider:
         try:
             return await self.backend.create(line.name, labels, spec)
         except FAULTS as error:
-            # The answer may be lost and the machine there, whatever the error says: podman 4
-            # answers 500 where Docker answers 409. Only the labels show it.
+            # The answer may be lost and the machine there, despite the error: podman 4
+            # answers 500 in place of Docker's 409. Only the labels show it.
             found = await self._listed(line.name)
             if found is None:
                 if isinstance(error, NameTakenError):
@@ -338,7 +338,7 @@ class JournaledProvider:
             lost = entry is None or not entry.usable
             if not lost:
                 self._append(line, "created", id=found.id, urls=found.urls)
-        if lost:  # this process slept for so long that a reaper thought it dead
+        if lost:  # this process slept until a reaper took it for dead
             with contextlib.suppress(*FAULTS):
                 await self.backend.remove(line.name)
             raise LostMachineError(line.name, "it was reaped while it was being created")

@@ -36,8 +36,8 @@ _ANSWERS = ("content", "choices", "output", "candidates")
 """The APIs' fields with the model's output."""
 _SHOWN = 200
 _AT_WORK_S = 20.0
-"""A connection that breaks after so long breaks while the model is at work: something between gives up
-silent ones, and would give up the next one, too."""
+"""A connection that breaks after so many seconds breaks while the model is at work: a proxy drops
+silent connections, and would drop the next one, too."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -58,7 +58,7 @@ class Adapter(ABC):
     """Calls one API through its vendor's SDK.
 
     SDK clients belong to the event loop they were made in; an adapter keeps one per loop. The key
-    is removed from whatever comes back, also where a server echoes it.
+    is removed from all replies, even if a server echoes it.
     """
 
     provider: str
@@ -108,7 +108,7 @@ class Adapter(ABC):
         # The SDKs raise their own, their HTTP library's and plain Python errors: all are classified.
         except Exception as error:
             known = classify(error, self.provider, self._secrets.redact)
-            if isinstance(error, ValidationError):  # the SDK's; its text is for who wrote the SDK
+            if isinstance(error, ValidationError):  # the SDK's; its text is for the SDK's authors
                 read = {
                     ".".join(map(str, each["loc"])): each["input"] for each in error.errors()[:1]
                 }
@@ -159,7 +159,7 @@ class Adapter(ABC):
         try:
             described = await asyncio.wait_for(self._look_up(self._client()), timeout_s)
             return window_in(wire(described))
-        # whatever it is: the trial goes on without, and learns it from a refusal
+        # on any error the trial goes on without the window, and learns it from a refusal
         except Exception:  # noqa: BLE001
             return None
 

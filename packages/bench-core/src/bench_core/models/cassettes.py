@@ -63,7 +63,7 @@ class Cassette:
             replays what is there and records the rest.
         match: `hash` finds a request wherever it stands, `sequence` takes the next line.
         redact: Removes secrets from every line before it is written; by default the values of the
-            environment's key variables and whatever looks like a key.
+            environment's key variables and anything that looks like a key.
         written_by: `hand` labels replies that no provider gave, e.g. those of `ModelServer`.
     """
 
@@ -94,7 +94,7 @@ class Cassette:
         return tuple(dict.fromkeys(entry.model for entry in self._entries))
 
     def find(self, model: str, request: ModelRequest) -> Reply | None:
-        """Return the recorded reply, None when the model is to be asked.
+        """Return the recorded reply, None if the model must be asked.
 
         Raises:
             CassetteMissError: In replay mode, with the difference to the nearest recorded request.

@@ -89,7 +89,7 @@ async def check_model(model: Model, *, key_only: bool = False) -> None:
 
 
 async def pay_for_one_token(model: Model) -> Reply:
-    """Make the cheapest call there is and return its reply, with its usage and cost.
+    """Make the cheapest possible call and return its reply, with its usage and cost.
 
     Raises:
         UnusableModelError: The provider refuses the key, does not know the model or demands payment first.

@@ -197,9 +197,9 @@ def _adapter(provider: str, model: str, api_key: str | None, base_url: str | Non
 
 
 def refuse_missing_key_of(context: TrialContext) -> None:
-    """Refuse a run's model if the key of its provider is missing, whoever calls it.
+    """Refuse a run's model if the key of its provider is missing, for every caller.
 
-    Providers that are not known here, scripts, cassettes and servers of one's own need none.
+    Providers that are not known here, scripts, cassettes and the user's own servers need none.
 
     Raises:
         MissingKeyError: It names the variable.
@@ -225,7 +225,7 @@ def _own_server(provider: str) -> str | None:
 def _key_of(provider: str, base_url: str | None) -> str:
     names = PROVIDERS[provider].keys
     key = next((os.environ[each] for each in names if os.environ.get(each)), None)
-    if key is None and base_url is not None:  # servers of one's own mostly ask for none; SDKs do
+    if key is None and base_url is not None:  # own servers mostly require no key; SDKs do
         return _NO_KEY
     if key is None:
         raise MissingKeyError(provider, names[0], own_server=True)

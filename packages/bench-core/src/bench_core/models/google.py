@@ -143,7 +143,7 @@ def _config(request: ModelRequest, timeout_s: float) -> Any:
     own = [{"function_declarations": declared}] if declared else []
     body = dict(request.body)
     if request.native_tools:
-        # past the SDK's types, which know no tool that is younger than they are
+        # past the SDK's types, which lack tools newer than themselves
         body["tools"] = [_wired(tool) for tool in (*own, *request.native_tools)]
     elif own:
         options["tools"] = own

@@ -1,4 +1,4 @@
-"""OpenAI's Responses and Chat Completions APIs, and whatever is compatible with the latter.
+"""OpenAI's Responses and Chat Completions APIs, and APIs compatible with the latter.
 
 Works on every SDK line from 2.7 to 3.x.
 """

@@ -1,4 +1,4 @@
-"""Prices of model calls, by the table of `genai-prices` or by rows of one's own.
+"""Prices of model calls, by the table of `genai-prices` or by custom rows.
 
 An unknown price is None, never zero; a run with a dollar budget refuses such a model.
 """
@@ -48,7 +48,7 @@ class PriceRow(Record):
 
 
 class PriceList:
-    """Rows of one's own; models they do not name fall back to `otherwise`."""
+    """Custom rows; models they do not name fall back to `otherwise`."""
 
     def __init__(
         self, rows: Sequence[PriceRow], *, source: str = "own", otherwise: Prices | None = None

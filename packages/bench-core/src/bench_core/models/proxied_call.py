@@ -116,7 +116,7 @@ class ProxiedCall:
         return True
 
     async def run(self, client: httpx.AsyncClient, responder: Responder) -> None:
-        """Pass it on, answer it and count it, once, whatever happens."""
+        """Forward the call, answer it and count it exactly once, even on errors."""
         import httpx  # loaded by the proxy
 
         try:

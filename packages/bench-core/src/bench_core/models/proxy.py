@@ -257,7 +257,7 @@ class LoopbackModelProxy:
     def _run(self) -> None:
         try:
             asyncio.run(self._serve())
-        except Exception as error:  # noqa: BLE001  # raised again for whoever started it
+        except Exception as error:  # noqa: BLE001  # raised again in the starting thread
             self._fault = error
         finally:
             self._ready.set()
@@ -349,7 +349,7 @@ class LoopbackModelProxy:
 
         work = asyncio.ensure_future(in_turn())
         trial.passing.add(work)
-        # it has nothing more to say: whatever comes is the end of its connection
+        # the client has sent its whole request: anything read now is the end of its connection
         gone = asyncio.ensure_future(reader.read(1))
         try:
             await asyncio.wait({work, gone}, return_when=asyncio.FIRST_COMPLETED)

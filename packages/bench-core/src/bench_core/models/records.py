@@ -28,7 +28,7 @@ class TextPart(Record):
 
 @lru_cache(maxsize=4)
 def picture_bytes(data: str) -> bytes:
-    """Return the bytes of a picture, for which whoever keeps a step asks several times.
+    """Return the bytes of a picture, cached because recording a step reads them several times.
 
     Raises:
         ValueError: It is not base64.
@@ -76,7 +76,7 @@ def _media_type(data: bytes) -> str:
 class ToolCall(Record):
     """The model asks for a tool; `arguments` is None if it sent something that is not JSON.
 
-    `toolset` names the provider's own tool that the call is for; None for tools of one's own. `unfinished` is set if
+    `toolset` names the provider's own tool that the call is for; None for the caller's own tools. `unfinished` is set if
     the provider says that the call was cut off.
     """
 

@@ -45,7 +45,7 @@ class RetryPolicy(Record):
     max_retry_after_s: NonNegativeFloat = 60.0
 
     def seconds_for(self, output_tokens: int) -> tuple[float, float]:
-        """Return the seconds for one request of so many tokens at most, and those for the whole call.
+        """Return the time limits of one request of at most so many tokens, and of the whole call, in seconds.
 
         >>> RetryPolicy().seconds_for(16_000)
         (1320.0, 1620.0)
@@ -94,7 +94,7 @@ async def _once(
     left_s: float,
     timeout_s: float,
 ) -> Reply:
-    """Send one request; its turn must come in time, once sent, it ends only by its own limit, as it may be paid for."""
+    """Send one request; its turn must come in time; once sent, it ends only by its own limit, as it may be paid for."""
     begun = time.monotonic()
     async with AsyncExitStack() as held:
         await asyncio.wait_for(admit(held), left_s)
@@ -102,7 +102,7 @@ async def _once(
 
 
 def _wait(error: ModelError, attempt: int, policy: RetryPolicy, rng: random.Random) -> float | None:
-    """Return the seconds until the next attempt, None when there is to be none."""
+    """Return the seconds until the next attempt, None if there must not be one."""
     if not error.retryable or attempt >= policy.attempts:
         return None
     if error.retry_after_s is not None:

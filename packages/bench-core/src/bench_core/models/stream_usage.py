@@ -14,7 +14,7 @@ from bench_core.models.openai import read_usage as openai_usage
 from bench_core.records import Usage
 
 USAGE_BOUNDED = "usage_upper_bound"
-"""Flags results in whose usage there is a call that was cut off: the most it can have used is counted."""
+"""Flags results with a call that was cut off: its usage is counted as an upper bound."""
 
 _READERS: Mapping[str, Callable[[dict[str, Any]], Usage | None]] = {
     "anthropic": anthropic_usage,

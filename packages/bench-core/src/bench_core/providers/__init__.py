@@ -1,7 +1,7 @@
 """Backends for machines: processes of this computer, virtual machines of QEMU, containers.
 
 They are found by name through the entry points `bench_core.providers`; see `bench_core.machines`. The rest is
-for whoever writes another one whose machines are asked over HTTP.
+for authors of backends whose machines answer over HTTP.
 """
 
 import lazy_loader

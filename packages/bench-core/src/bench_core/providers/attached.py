@@ -339,10 +339,10 @@ async def _nodes(qmp: Qmp) -> dict[str, Any]:
 
 
 def _usable(nodes: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the nodes that can hold snapshots, which have to be all.
+    """Return the nodes if all of them can hold snapshots.
 
     Raises:
-        MachineError: One cannot, or there is none.
+        MachineError: A node cannot, or the machine has none.
     """
     other = {name: each.get("drv") for name, each in nodes.items() if each.get("drv") != "qcow2"}
     if other or not nodes:

@@ -171,9 +171,9 @@ class DockerBackend:
         """Remove the container and its volumes, and create them again from the same image.
 
         Raises:
-            MachineError: It was not, or no one knows.
+            MachineError: It was not reset, or the outcome is unknown.
         """
-        del tag  # there is but one
+        del tag  # containers have only the initial state
         labels = _labels((await self._inspect(name))["Config"])
         asked = _asked(labels)
         if asked is None:

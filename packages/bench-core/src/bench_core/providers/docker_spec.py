@@ -77,7 +77,7 @@ class DockerSpec(Record):
 
 
 def container_ports(spec: DockerSpec) -> list[str]:
-    """Return the container's ports that have to be reached."""
+    """Return the container's ports that must be reachable."""
     probes = (spec.ready, spec.state, *spec.begin)
     texts = [*spec.urls.values()]
     for each in probes:

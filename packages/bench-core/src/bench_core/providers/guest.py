@@ -49,7 +49,7 @@ async def state_digest(spec: GuestSpec, values: Mapping[str, str]) -> str:
     answer = await ask(spec.state, values, within_s=ANSWER_S)
     if (
         not answer.strip()
-    ):  # as that of a program that failed: equal before and after whatever was done
+    ):  # a failed program's answer is empty, too, and equal before and after any change
         raise MachineError("the guest's answer to `state` is empty")
     return hashlib.sha256(answer.encode()).hexdigest()
 

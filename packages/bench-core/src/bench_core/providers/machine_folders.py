@@ -1,7 +1,7 @@
 """A folder for each machine of this computer: its labels, its specification, its process group.
 
 The folder defines the machine: a process is started only while its folder has its name, so that
-renaming the folder ends the machine in one step, whatever else is under way.
+renaming the folder ends the machine in one step, during any other operation.
 """
 
 from __future__ import annotations
@@ -136,7 +136,7 @@ class MachineFolders:
         return self.folder / name / "work"
 
     async def empty(self, name: str) -> None:
-        """Remove all that a machine's process left in its folder.
+        """Remove all files that a machine's process left in its folder.
 
         Raises:
             MachineError: Something of it is still there, or the machine was removed.
@@ -242,7 +242,7 @@ class FolderBackend:
         return self._folders.instance(name)
 
     async def remove(self, name: str) -> None:
-        """End the machine's processes and remove its folder with all that is in it.
+        """End the machine's processes and remove its folder with its contents.
 
         Raises:
             MachineError: Something of it is still there.

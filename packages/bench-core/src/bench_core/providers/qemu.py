@@ -117,7 +117,7 @@ class QemuBackend(FolderBackend):
         """
         self._folders.make(name, labels, spec)
         asked = self._spec(name)
-        # whoever boots the same machine meanwhile begins in its state
+        # a process that waits for the same machine's boot then begins in its saved state
         async with lock_of(same_machine(asked), self._states):
             state = self._state(asked, rebuild=True)
             if state is None:

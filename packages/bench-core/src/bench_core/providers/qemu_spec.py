@@ -42,7 +42,7 @@ class QemuSpec(GuestSpec):
 
 
 def guest_ports(spec: QemuSpec) -> list[str]:
-    """Return the guest's ports that have to be reached."""
+    """Return the guest's ports that must be reachable."""
     probes = (spec.state, spec.soil, spec.mark, spec.set_clock, spec.clock)
     texts = [*spec.urls.values(), *(each.url for each in probes if each is not None)]
     return sorted({port for text in texts for port in _PORT.findall(text)}, key=int)

@@ -28,7 +28,7 @@ class Address(NamedTuple):
 
 
 def address_of(url: str) -> Address:
-    """Return host and port of a URL, in one spelling for all that Chromium takes for the same.
+    """Return host and port of a URL, in one spelling for all URLs that Chromium treats as the same.
 
     User names, default ports, dots at the end, percent codes, upper case, full-width characters, names
     in Punycode and the many forms of an IP address make no difference.

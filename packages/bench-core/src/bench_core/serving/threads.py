@@ -148,7 +148,7 @@ class BoundedHandler(BaseHTTPRequestHandler):
         idle_s: How long a connection may say nothing, or take nothing of an answer.
         request_s: Longest time from the first byte of a request to its last.
         most_body: Bytes that a body may have.
-        any_host: Whether names of other machines are answered; whoever sets it checks who asks.
+        any_host: Whether names of other machines are answered; the caller then checks the client.
         any_origin: Whether pages of other origins may change something.
     """
 
@@ -162,7 +162,7 @@ class BoundedHandler(BaseHTTPRequestHandler):
     any_origin: ClassVar[bool] = False
 
     def setup(self) -> None:
-        """Read and write within the time there is."""
+        """Read and write within the time limits."""
         super().setup()
         self.connection.settimeout(self.idle_s)
         self.rfile.close()

@@ -9,7 +9,7 @@
         seen = session.step({"kind": "keys", "keys": ["ctrl", "s"]})
         print(session.score().score)
 
-An episode is a trial: `bench_core.trial` opens, captures and scores it, with whoever calls as its agent.
+An episode is a trial: `bench_core.trial` opens, captures and scores it, with the caller as its agent.
 """
 
 import lazy_loader

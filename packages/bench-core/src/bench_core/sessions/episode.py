@@ -1,4 +1,4 @@
-"""One episode: a trial of `bench_core.trial` whose agent is whoever calls the session."""
+"""One episode: a trial of `bench_core.trial` whose agent is the session's caller."""
 
 from __future__ import annotations
 

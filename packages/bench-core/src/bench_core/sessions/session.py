@@ -50,7 +50,7 @@ def read_action(given: Any) -> Action:
 class AsyncSession:
     """One world and one episode at a time in it; close it, or use it in `async with`.
 
-    Only an end state that the benchmark's own rules have scored gives a reward: whatever else fails
+    Only an end state that the benchmark's own rules have scored gives a reward: any other outcome
     raises `EpisodeError`, after which the session can be reset.
 
     Args:
@@ -85,7 +85,7 @@ class AsyncSession:
         return (await self._opened()).notes()
 
     async def reset(self, task: str | None = None, seed: int = 0) -> SessionStep:
-        """Begin an episode, whatever became of the one before.
+        """Begin an episode, even if the one before failed.
 
         Args:
             task: Its id; None: one that `seed` draws.

@@ -19,7 +19,7 @@ from bench_core.sessions.records import SessionSettings, TaskNote
 from bench_core.trial import Benchmark, close_benchmark
 
 AGENT = "session"
-"""The agent in the records of episodes: whoever acts through the session."""
+"""The agent in the records of episodes: the session's caller."""
 
 _PREPARED_FOR = "do-nothing"
 
@@ -46,7 +46,7 @@ class SessionWorld:
         """Return a task by its id, or one that `seed` draws.
 
         Raises:
-            UnknownTaskError: There is none of that id.
+            UnknownTaskError: No task has that id.
         """
         if task_id is None:
             return seeded(seed).choice(self.tasks)

@@ -93,7 +93,7 @@ class Socket:
             await self._flush()
 
     async def close(self, code: int = 1000, reason: str = "") -> None:
-        """Say that there is no more."""
+        """Mark the end of the messages."""
         from websockets.exceptions import InvalidState
 
         with contextlib.suppress(InvalidState, OSError):

@@ -192,7 +192,7 @@ class FaultyBenchmark:
             return found
 
         async def failing(*arguments: Any, **named: Any) -> Any:
-            if hook in {"release", "capture"}:  # its own resources are released all the same
+            if hook in {"release", "capture"}:  # its own resources are still released
                 await own(*arguments, **named)
             return await self._fail()
 

@@ -238,7 +238,7 @@ class ProviderConformance:
     def test_a_failed_reset_quarantines(
         self, books: _Books, backend: Backend, spec: Mapping[str, JsonValue]
     ) -> None:
-        """An error counts as not clean, whatever really happened."""
+        """An error counts as not clean, even if the reset succeeded."""
 
         async def failing(name: str, tag: str) -> Found:
             raise MachineError(f"no answer for {name} {tag}")

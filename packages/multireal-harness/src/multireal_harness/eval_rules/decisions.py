@@ -99,7 +99,7 @@ def with_grades(
     if "fail" in grades:
         return graded.model_copy(update={"score": 0.0, "error": None})
     unknown = [_UNKNOWN[each] for each in grades if each in _UNKNOWN]
-    # a failed query fails the task, whatever an unknown grade would have been
+    # a failed query fails the task, whichever grade is missing
     if not unknown or graded.score == 0.0:
         return graded
     flags = tuple(dict.fromkeys([*graded.flags, *unknown]))

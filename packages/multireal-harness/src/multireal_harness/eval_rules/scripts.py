@@ -34,7 +34,7 @@ runpy.run_path(sys.argv[0], run_name="__main__")
 _CANNOT_RUN = frozenset(
     {"ImportError", "IndentationError", "MemoryError", "ModuleNotFoundError", "SyntaxError"}
 )
-"""Errors that a script raises here whatever the end state is."""
+"""Errors that a script raises here for any end state."""
 
 
 def script_check(one: Eval, source: str, state: Any) -> Check:

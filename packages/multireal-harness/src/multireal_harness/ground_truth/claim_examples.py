@@ -27,7 +27,7 @@ class ClaimExample(Record):
         found: The query's result, or the error that it raises.
         met: Whether the eval expects that.
         claim: Whether the claim is true.
-        claim_by: Who approved the claim; None: its checks found it adequate.
+        claim_by: The claim's approver; None: its checks found it adequate.
     """
 
     task_id: str

@@ -51,7 +51,7 @@ def negatives_of(definition: Definition, states: Mapping[str, Any]) -> dict[str,
 
 
 def undone(state: Mapping[str, Any]) -> dict[str, Any]:
-    """Return an app's end state with all that was done in it undone."""
+    """Return an app's end state with all changes undone."""
     initial = state.get("initialstate", {})
     emptied = {
         name: _emptied(part)

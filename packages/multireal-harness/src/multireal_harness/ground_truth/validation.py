@@ -47,7 +47,7 @@ class TruthFile:
 
     Attributes:
         name: The file's name without its ending: a task's id, if it is named well.
-        source: Who made it: people, a run with a judge, or a mutation of a good state.
+        source: Its maker: people, a run with a judge, or a mutation of a good state.
     """
 
     name: str

@@ -228,7 +228,7 @@ def _unordered(tree: Node) -> Iterator[LintFinding]:
 def _literals(definition: Definition, one: Eval, tree: Node) -> Iterator[LintFinding]:
     """Yield values that the query or its expectation asks for and the goal does not name, and the reverse."""
     literals = [each for each in walk(tree) if each["type"] == "literal"]
-    # `> 3` asks for at least 4: what is itself no answer is none of the goal's numbers
+    # `> 3` asks for at least 4: a bound that is not itself an answer is not among the goal's numbers
     bounds = [
         side
         for each in walk(tree)

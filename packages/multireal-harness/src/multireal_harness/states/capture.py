@@ -238,7 +238,7 @@ class _Page:
                     raise _NoStateError("/finish shows no <pre>")
                 return str(text)
         except TimeoutError:
-            self._page = None  # whatever holds it up may hold up the next try
+            self._page = None  # its blockage may also block the next try
             raise _NoStateError(f"/finish did not answer within {within_s:.3g} s") from None
         except Error as error:
             self._page = None  # it may have crashed

@@ -151,7 +151,7 @@ def _query(wanted: dict[str, Any]) -> str:
 
 
 def _content(wanted: dict[str, Any], schema: dict[str, Any] | None) -> dict[str, Any]:
-    """Return a body with the wanted fields: a form where they are flat, else JSON.
+    """Return a body with the wanted fields: a form if they are flat, else JSON.
 
     Args:
         wanted: By name, by a pattern of the name (`$.^name$`) or by a path (`$.items[0].name`).

@@ -114,8 +114,8 @@ class _ControlEndpoint:
     """Answers `GET /` and `POST /reset`, `/expire`, `/faults`, `/clear-faults`, all in JSON.
 
     Bodies name the sites: `{"sites": ["gitlab"]}`, all when absent; `/faults` also takes `kind`,
-    `path` and `times`. Every path begins with a token, so that only who was given the whole URL is
-    answered; pages are not, whatever they know.
+    `path` and `times`. Every path begins with a token, so only holders of the whole URL are
+    answered; pages are refused even with the token.
     """
 
     def __init__(self, world: BuiltInWorld) -> None:

@@ -17,7 +17,7 @@ from bench_core.records.codec import decode_json
 
 _MONTH_S = 30 * 24 * 3600.0
 PATIENCE = RetryPolicy(attempts=1, deadline_s=_MONTH_S, timeout_s=_MONTH_S)
-"""A person is waited for; the time limit of the trial is the one that ends it."""
+"""No deadline for a person: only the trial's time limit ends the wait."""
 
 
 class ByHandAdapter(ScriptedAdapter):
