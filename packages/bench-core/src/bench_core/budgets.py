@@ -27,7 +27,7 @@ TRIAL_METER: ContextVar[Meter | None] = ContextVar("trial_meter", default=None)
 """Counts the calls of the agent that works here: each `Model` asks for it, whoever opened the model."""
 
 USAGE_UNKNOWN = "usage_unknown"
-"""Flags results in whose usage there is a call that could not be counted."""
+"""Flags results whose usage includes a call that could not be counted."""
 
 _SECONDS_PER_MINUTE = 60
 _GIVEN_UP = "the scheduler has given this attempt up"

@@ -196,7 +196,7 @@ class CheckerAudit(Record):
 
     @property
     def findings(self) -> Findings:
-        """The statements of later runs of these tasks on their checkers."""
+        """The findings, as later runs of these tasks report them."""
         found = {
             task.definition: Finding(
                 task_id=task.task_id,
@@ -236,7 +236,7 @@ class Checker(Protocol):
     name: str
 
     def mutants(self, task: Task, draw: random.Random) -> Sequence[Mutant]:
-        """Return the task's mutants; whatever is chosen is chosen by `draw`.
+        """Return the task's mutants; all random choices are made by `draw`.
 
         Raises:
             NoMutantsError: None can be made.

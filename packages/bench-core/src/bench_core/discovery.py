@@ -304,7 +304,7 @@ def _load_reference(kind: PluginKind, reference: str) -> Any:
 
 
 def _look_here(module: str) -> None:
-    """Let the working folder be looked in, after all others, for a module that lies in it.
+    """Let the working folder be searched, after all others, for a module in it.
 
     A console script, unlike `python -m`, does not look there; processes of agents take over the list.
     """

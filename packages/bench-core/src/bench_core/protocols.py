@@ -77,7 +77,7 @@ class LatestCall:
 
     @property
     def waited_for(self) -> EnvironmentFaultError | None:
-        """Why the agent has to wait for its provider: it failed last, or has not answered once."""
+        """Why the agent has to wait for its provider: its last call failed, or none was answered yet."""
         if self.unserved is not None or self.first is None:
             return self.unserved
         return EnvironmentFaultError(f"{self.first} did not answer once", fault="deadline")

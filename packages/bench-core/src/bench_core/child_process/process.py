@@ -149,7 +149,7 @@ class ChildProcess(ABC):
             raise FrameError(f"a message is longer than {MAX_LINE:,} bytes") from None
 
     async def ask(self, line: bytes, seconds: float | None = None) -> dict[str, Any]:
-        """Send a line and return the next message; whatever else becomes of the question, the process is ended.
+        """Send a line and return the next message; any other outcome ends the process.
 
         Raises:
             ChildGoneError: It ended, broke the protocol, or did not answer within `seconds`.

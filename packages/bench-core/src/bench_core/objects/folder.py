@@ -20,7 +20,7 @@ _PARTS_AT_ONCE = 2
 _PIECE = 4 << 20
 _LISTED = 1000
 _TIMEOUT = {"connect_timeout": "20s", "timeout": "120s"}
-"""Of one request, which carries a part or a piece and no whole file."""
+"""Limits of one request, which carries a part or a piece, never a whole file."""
 _RETRIES: Any = {"max_retries": 10, "retry_timeout": timedelta(minutes=3)}
 _SHOWN = 300
 _FAILURES = (BaseError, OSError, ValueError)
@@ -97,7 +97,7 @@ def _name_of(key: str) -> str:
 
 
 def opened_folder(url: str) -> ObjectFolder:
-    """Return the folder at a URL that `bench_core.run_folder.stored.checked_url` has let pass."""
+    """Return the folder at a URL that `bench_core.run_folder.stored.checked_url` has accepted."""
     scheme, _, rest = url.partition("://")
     bucket, _, prefix = rest.partition("/")
     plain = any(os.environ.get(name, "").startswith("http://") for name in _HTTP)

@@ -36,7 +36,7 @@ class LeaseActor:
     async def renew(
         self, owner: str, leases: dict[str, tuple[list[str], list[str], int]]
     ) -> dict[str, bool]:
-        """Return of each lease whether it still counts."""
+        """Return for each lease whether it still counts."""
         return {
             name: self._table.renew(
                 name, owner, Claim(frozenset(shared), frozenset(exclusive)), generation
@@ -84,7 +84,7 @@ class RayBroker:
     async def renew(
         self, owner: str, leases: Mapping[str, tuple[Claim, int]]
     ) -> Mapping[str, bool]:
-        """Return of each lease whether it still counts."""
+        """Return for each lease whether it still counts."""
         asked = {name: (*_lists(claim), generation) for name, (claim, generation) in leases.items()}
         counts: Mapping[str, bool] = await self._call("renew", owner, asked)
         return counts

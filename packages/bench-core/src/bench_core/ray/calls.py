@@ -1,4 +1,4 @@
-"""Calls of Ray's with own deadlines: some of Ray's wait forever on a cluster without its head."""
+"""Calls to Ray with their own deadlines: some of Ray's wait forever on a cluster without its head."""
 
 from __future__ import annotations
 
