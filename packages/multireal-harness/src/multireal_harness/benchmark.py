@@ -83,7 +83,7 @@ class MultiRealBenchmark:
 
     @staticmethod
     def doctor(options: Mapping[str, Any]) -> list[Check]:
-        """Return the checks for options of `multireal-harness run`; the apps of a run are asked when it is prepared."""
+        """Return the checks for options of `multireal-harness run`; its apps are asked at preparation."""
         from multireal_harness.doctor import checks
         from multireal_harness.options import MultiRealRunOptions
 

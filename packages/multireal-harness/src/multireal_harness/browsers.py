@@ -1,4 +1,4 @@
-"""The page settings of a trial, and its browser: a context of the shared Chromium, or a Chromium of its own."""
+"""A trial's page settings and browser: a context of the shared Chromium, or its own Chromium."""
 
 from __future__ import annotations
 

@@ -218,7 +218,7 @@ class _Made:
             self._add(operator, "wrong", states, change, why, item)
 
     def _lost(self, right: Mapping[str, Any], states: Mapping[str, Any]) -> str | None:
-        """Return a text that the task names, that was in the right end state's changes and is in none of these."""
+        """Return a text that the task names and the right end state's changes have, but none of these."""
 
         def changes(each: Mapping[str, Any]) -> list[Any]:
             return [item for state in each.values() for item in _added(state)]

@@ -17,7 +17,7 @@ TODO = "TODO"
 
 
 class _Lenient(BaseModel):
-    """A record that keeps unknown keys: the format has grown before, and REAL's own classes refuse such files."""
+    """A record that keeps unknown keys: the format has grown, and REAL's classes refuse such files."""
 
     model_config = ConfigDict(frozen=True, extra="allow")
 

@@ -45,7 +45,7 @@ def checks(
     play: bool = False,
     apps: bool = True,
 ) -> list[Check]:
-    """Return the checks for runs of these tasks, of this agent with this model; with `apps`, of all their apps."""
+    """Return the checks for runs of these tasks by this agent and model; with `apps`, of all their apps."""
     if world == "built-in":
         tasks_dir = tasks_dir or "built-in"
     found = [

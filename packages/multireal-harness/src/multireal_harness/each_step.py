@@ -1,4 +1,4 @@
-"""Score the apps' states after each step of a trial, from the histories in the built-in apps' end states.
+"""Score the apps' states after each step of a trial, from the histories in built-in end states.
 
 Nothing is opened for it. An end state of the real apps holds a history, too, but the effect of its actions on a state is
 known to the apps alone; reading `/finish` after each step would make the agent's pages write over each other's store.

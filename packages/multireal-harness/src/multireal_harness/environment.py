@@ -337,7 +337,7 @@ class AppEnvironment(TrialEnvironment):
         self.details["captures"] = [each.model_dump(mode="json") for each in captures]
 
     def _compare_histories(self, states: dict[str, Any]) -> None:
-        """Note parts of a state that the app's own history does not explain, and actions without input to its pages."""
+        """Note parts of a state that the app's history does not explain, and actions without input."""
         done: dict[str, Any] = {}
         for site in self._definition.sites:
             made = self._interactions.of(site.origin)

@@ -1,4 +1,4 @@
-"""Which of a run's judgements a person should check: the files that `llm-judge label` and `calibrate` take."""
+"""A run's judgements for a person to check: the files that `llm-judge label` and `calibrate` take."""
 
 from __future__ import annotations
 

@@ -111,7 +111,7 @@ def _prepared(
 
 
 def _recipe(options: MultiRealRunOptions) -> Recipe | None:
-    """Return the recipe from which workers prepare; None if one process collects cases for people to label."""
+    """Return the recipe from which workers prepare; None if one process collects cases to label."""
     if options.label_budget is not None:
         return None
     given = options.model_dump(mode="json")

@@ -74,7 +74,7 @@ async def reset_app(
 
 
 async def _is_configured(page: Any, within_s: float, capture: CaptureSettings) -> bool:
-    """Return whether `/finish` has a task's id, or no place for one; other contents are left to the capture."""
+    """Return whether `/finish` has a task's id, or no place for one; the capture judges the rest."""
     text = await still_text(page, within_s, capture)
     try:
         state = await asyncio.to_thread(decode_json, text or "")

@@ -1,4 +1,4 @@
-"""Find changes that no right solution needs: the user's own things that are gone, or new ones not asked for."""
+"""Find changes that no right solution needs: the user's things gone, or new ones not asked for."""
 
 from __future__ import annotations
 

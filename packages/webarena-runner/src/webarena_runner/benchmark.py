@@ -264,7 +264,7 @@ class WebArenaBenchmark:
 
 
 def _locked_by_url(task: Task, config: EnvironmentConfig) -> Task:
-    """Return a task whose resources have its sites' origins, so that it excludes no other deployment's trials."""
+    """Return a task with its sites' origins as resources, so it excludes no other deployment's trials."""
     resources = tuple(
         resource.model_copy(update={"name": f"{resource.name}@{config.site(site).origin}"})
         if site in config.sites

@@ -1,4 +1,4 @@
-"""Whether the traffic up to each step of a trial passes the task's checks of traffic, by the official evaluator.
+"""Score the traffic up to each step of a trial by the official evaluator's checks of traffic.
 
 Of the answer nothing is said: it is given at the end. A task whose answer alone decides has no such state.
 """
@@ -74,7 +74,7 @@ def passed_after(
 
 
 def _recordings(document: Any, ends: Sequence[datetime]) -> Iterator[tuple[int, str | None]]:
-    """Yield the number of requests up to each of `ends` and in all, and the recording of them; None is the whole."""
+    """Yield the number of requests up to each of `ends` and in all, and their recording; None for all."""
     entries = document["log"]["entries"]
     # each is written once, as a long recording has a thousand of them
     texts = [json.dumps(each, separators=(",", ":")) for each in entries]

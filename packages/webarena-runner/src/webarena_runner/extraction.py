@@ -1,4 +1,4 @@
-"""Responses made from endings in another form, from the goal and the agent's own words and values alone.
+"""Responses made from endings in another form, using only the goal and the agent's words and values.
 
 Agents that do not end in the response format are scored 0.0 unless a run asks for this with
 `--extract`. Neither rules nor model see the expected values; results are flagged if it was used.
@@ -177,7 +177,7 @@ async def by_model(
     gave_up: bool = False,
     meter: Meter | None = None,
 ) -> Restated:
-    """Have a model restate the report: type, status, and data that are only in words; without it, the rules do.
+    """Have a model restate the report: type, status and data in words; else use the rules.
 
     Raises:
         ModelError: The provider gave no usable reply in time.

@@ -1,4 +1,4 @@
-"""Copies of a site, so that several trials that change it run at once: containers with ports of their own.
+"""Copies of a site, containers with their own ports, so several trials that change it run at once.
 
 Copy 0 has the ports of the configuration, copy K those plus 100 K. Each is a machine of the provider `docker`,
 made of webarena-verified's image and settings; `sites start` keeps them, and each reset makes one anew.

@@ -1,4 +1,4 @@
-"""The disk and memory that the containers of sites need, compared with the free room, before any is started."""
+"""Disk and memory needs of sites' containers, compared with the free room, before any is started."""
 
 from __future__ import annotations
 

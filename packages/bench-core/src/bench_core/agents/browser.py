@@ -90,7 +90,7 @@ _LOOKING = (Screenshot, Zoom, PointerPosition, PageText, FindElements, ReadPage)
 
 
 class BrowserEnvironment:
-    """The pages of one browser context, those in `first` before the others; actions work on the active page.
+    """The pages of a browser context, those in `first` first; actions work on the active page.
 
     Attributes:
         cut_off: The page in which something was being done when the agent's time was over, if any.

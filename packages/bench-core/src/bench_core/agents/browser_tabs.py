@@ -113,7 +113,7 @@ class Tabs:
         await self._front.bring_to_front()
 
     def address(self, given: str) -> str:
-        """Return an address with its scheme: that of an open page of the same host, else https; http with a port.
+        """Add a scheme to an address: that of an open page on the same host, else https; http with a port.
 
         A path alone is one of the active page's site.
         """

@@ -81,7 +81,7 @@ class Conversation:
 
     @property
     def left_out(self) -> tuple[int, int]:
-        """How many of the oldest pictures, and of the oldest replies, are left out because the context was full."""
+        """Numbers of the oldest pictures and replies left out because the context was full."""
         return self._pictures_out, sum(
             each.role == "assistant" for each in self._turns[: self._begin]
         )
@@ -209,7 +209,7 @@ class Conversation:
         return round(estimated_tokens(self._request()) * self._by)
 
     def _leave_out(self, most: float) -> bool:
-        """Leave out old pictures and then old turns until so many tokens are left; return whether any were left out."""
+        """Leave out old pictures, then old turns, until so many tokens are left; return whether any were."""
         before = self.left_out
         spare = _pictures(self._turns) - max(1, _pictures(self._turns[-1:]))
         while self._pictures_out < spare and self._tokens() > most:

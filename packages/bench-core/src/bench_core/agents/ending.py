@@ -1,4 +1,4 @@
-"""How an agent ends a task: the tools of a model that do it, and whether an answer has the form asked for."""
+"""The end of a task: the tools by which a model ends it, and the check of the answer's form."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _MOST_SHOWN = 400
 
 
 def ending_tools(task: AgentTask) -> tuple[Tool, ...]:
-    """Return the tools by which a model ends `task`: `done` with the benchmark's form, `fail` where it may."""
+    """Return the tools by which a model ends `task`: `done` with the benchmark's form, `fail` if allowed."""
     schema = task.answer_schema
     if schema is None:
         schema = {"type": "object", "properties": {"answer": _ANY}}

@@ -130,7 +130,7 @@ class NodeActs:
             raise NoSuchTargetError(f"element {target.element} {wrong}")
 
     async def aim(self, target: ElementRef, *, press: bool = False, still: bool = True) -> Aim:
-        """Bring a node into view, wait until it stands still, and return a spot of its that the mouse would hit.
+        """Bring a node into view, wait until it stands still, and return a spot on it that the mouse hits.
 
         Raises:
             NoSuchTargetError: It is gone, in another tab, not visible, covered, or disabled if it is to be pressed.

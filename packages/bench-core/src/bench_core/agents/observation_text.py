@@ -63,7 +63,7 @@ def clicked_text(action: Click, called: str) -> str:
 
 
 def typed_text(action: TypeText, called: str, holds: str | None = None) -> str:
-    """Return the agent's message about typing: the field, its content if that differs from the text, and Enter."""
+    """Return the message about typing: the field, its content if that differs from the text, and Enter."""
     if not called:
         return ""
     said = f"typed into {called}"

@@ -20,7 +20,7 @@ _LOOK_S = 0.02
 
 
 class _Shown(NamedTuple):
-    """A tab's state at a look: its document, and the path in it, as documents may change their own address."""
+    """A tab's document and path at a look; the path, as documents may change their own address."""
 
     document: Any
     path: str
@@ -107,7 +107,7 @@ class Changes:
                 await asyncio.wait_for(looking, _COMMIT_S)
 
     async def _settled(self, page: Any) -> bool:
-        """Wait for a navigation that has begun and for a tab that is being opened; return whether there was one."""
+        """Wait for navigations and new tabs that have begun; return whether there were any."""
         from playwright.async_api import Error
 
         if page not in self._under_way:

@@ -31,7 +31,7 @@ class Held:
 
 
 class Placed(NamedTuple):
-    """Position of a frame's viewport in that of its page: `x + scale * theirs`; `holder` is the number of its element."""
+    """A frame's viewport in its page's: `x + scale * theirs`; `holder` is the number of its element."""
 
     x: float
     y: float

@@ -118,7 +118,7 @@ class PageReader:
         return lines_from(action.start, [each.text for each in lines], "read_page")
 
     async def find(self, page: Any, query: str) -> str:
-        """Return the lines of the page that have the most words of `query`, controls with the heading above them."""
+        """Return the page's lines with the most words of `query`, controls with the heading above them."""
         lines = (await self._read(page.main_frame, _ALL | {"apart": True})).lines
         words = set(_WORDS.findall(query.lower()))
         scored = []

@@ -363,7 +363,7 @@ class CloseTab(Record):
 
 
 class AnswerDialog(Record):
-    """Say how the next question of a page (`confirm`, `prompt`, whether it may be left) is answered, before it asks.
+    """Set the answer to a page's next question (`confirm`, `prompt`, leaving it) before it asks.
 
     Without it, the answer is OK, with the text that the page offers. `text` None stands for that text.
     """

@@ -40,7 +40,7 @@ _DISTANCE = re.compile(r"\d+ px of the page are")
 
 
 class ToolCalling(Dialect):
-    """Functions of our own, for models of every provider; each call is one action, and the last shows the screen.
+    """Our own functions, for all providers' models; each call is one action, the last shows the screen.
 
     Args:
         pictures: Whether the model is shown the screen, and not only the text.
@@ -88,7 +88,7 @@ class ToolCalling(Dialect):
 
 
 def images_kept(model: str, asked: int | Literal["all"] | None) -> int | None:
-    """Return how many of the latest screenshots a model is sent: as many as asked for, else five, of Claude all.
+    """Return the number of latest screenshots to send: as asked for, else five, for Claude all.
 
     Claude's requests are read from its cache at a tenth of the price as long as earlier turns stay as they were.
 

@@ -148,7 +148,7 @@ TOOLS = (
 
 
 def tools_for(offers: frozenset[str], *, pictures: bool = True) -> tuple[Tool, ...]:
-    """Return the tools whose actions an environment offers, without those that only make a picture if none is shown."""
+    """Return the tools whose actions an environment offers, those for pictures only if these are shown."""
     of_desktops, of_browsers = {"switch_window", "read_text"}, {"switch_tab", "read_page"}
     left_out = of_desktops if "goto" in offers else of_browsers
     left_out |= set() if pictures else {"zoom"}

@@ -46,7 +46,7 @@ class Frame(NamedTuple):
 
 
 class FrameReader:
-    """Takes frames from a connection, with one wait for all that came at once: waiting costs more than the frames."""
+    """Takes frames from a connection, one wait for all that came at once: waits cost more than frames."""
 
     def __init__(self, reader: asyncio.StreamReader) -> None:
         self._reader = reader

@@ -10,7 +10,7 @@ _HELD_S = 60.0
 
 
 class HeldDialogs:
-    """Leaves the dialogs of a Playwright context to the agent while it works, and answers them at other times.
+    """Leaves dialogs of a Playwright context to the agent while it works, and else answers them.
 
     Playwright dismisses a dialog that no one listens for, also where another program that is connected to the same
     Chromium is about to answer it. One that no agent has answered for a minute is answered with OK.

@@ -182,7 +182,7 @@ def paused_key(message: Mapping[str, Any], params: Mapping[str, Any]) -> str:
 
 
 def paused_request(message: bytes) -> tuple[str, str] | None:
-    """Return the name and URL of the request that Chromium says in a message to wait; None for other messages."""
+    """Return name and URL of a request that Chromium reports as paused; None for other messages."""
     if _PAUSED.encode() not in message:  # nearly all, and reading costs time
         return None
     try:

@@ -56,7 +56,7 @@ class SharedChromium:
         return self._users > 0
 
     def usable(self, loop: asyncio.AbstractEventLoop, hidden: Iterable[Any] = ()) -> bool:
-        """Whether it runs, or is about to, on this event loop, takes trials, and sees none of the `hidden` files."""
+        """Whether it runs or starts on this event loop, takes trials, and sees none of the `hidden` files."""
         if (
             self._retired
             or loop is not self._loop

@@ -1,4 +1,4 @@
-"""The browser of a trial: a Chromium of its own behind a gateway, or a fresh context in one that trials share.
+"""The browser of a trial: its own Chromium behind a gateway, or a fresh context in a shared one.
 
 An agent that is given an address (browser-use, one of yours) would see the pages of every context of its Chromium,
 so it gets one of its own. Agents that work in this process act on a Playwright context, and many contexts share one

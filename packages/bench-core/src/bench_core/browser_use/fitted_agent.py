@@ -1,4 +1,4 @@
-"""browser-use's agent with a prompt that names only its own tools, and no files or date of another world."""
+"""browser-use's agent with a prompt that names only its tools, without files or this machine's date."""
 
 from __future__ import annotations
 
@@ -91,7 +91,7 @@ class PromptFilter:
 
 
 def agent_class(prompts: PromptFilter) -> Any:
-    """Return browser-use's `Agent` with messages as `prompts` leaves them, and the form of the answer sent once.
+    """Return browser-use's `Agent` with messages filtered by `prompts`, and the answer's form sent once.
 
     That form is in the schema of every reply, so it need not be in the task as well, which is sent with each step.
     """
@@ -127,7 +127,7 @@ def agent_class(prompts: PromptFilter) -> Any:
 
 
 def _sentence(invalid: ValidationError) -> str:
-    """Return the one mistake that is told best: the innermost, since each other kind of action is one as well."""
+    """Return the most useful mistake, the innermost: every other kind of action is a mistake as well."""
     errors = invalid.errors(include_url=False, include_context=False, include_input=False)
     told = max(errors, key=lambda each: len(each["loc"]))
     where = ".".join(map(str, told["loc"])) or "the reply"

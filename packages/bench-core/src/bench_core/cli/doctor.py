@@ -109,7 +109,7 @@ def _sealed(name: str) -> CheckResult:
 
 
 def agent_checks(agent: str | None, model: str | None = None) -> list[Check]:
-    """Return the check of the agent that a run with this model is planned for; none where it is not decided."""
+    """Return the check of the agent of a planned run with this model; none if it is not decided."""
     return [] if agent is None else [Check(f"agent {agent}", lambda: _agent(agent, model))]
 
 

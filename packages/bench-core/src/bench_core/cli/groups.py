@@ -175,7 +175,7 @@ def _refuse_names(names: Iterable[str | None]) -> None:
 
 
 def _interrupt_no_more() -> None:
-    """Ignore Ctrl-C and the like from now on: once Python takes itself down, they would end the process by signal."""
+    """Ignore Ctrl-C and the like from now on: during Python's exit they would kill the process."""
     if threading.current_thread() is threading.main_thread():
         for number in SIGNALS:
             signal.signal(number, signal.SIG_IGN)

@@ -1,4 +1,4 @@
-"""The options that the runners' commands share, as decorators; `common_command` adds them to a command."""
+"""Shared options of the runners' commands, as decorators; `common_command` adds them to a command."""
 
 from __future__ import annotations
 

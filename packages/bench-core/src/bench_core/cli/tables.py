@@ -34,7 +34,7 @@ def terminal_width(output: IO[str] | None = None) -> int | None:
 
 
 def echo_wrapped(text: str, output: IO[str] | None = None) -> None:
-    """Print text; on a terminal, lines that are too long go on below their last column, and no word is broken."""
+    """Print text; on a terminal, long lines go on below their last column, without breaking words."""
     cells = terminal_width(output)
     click.echo(text if cells is None else wrapped(text, cells), output)
 

@@ -42,7 +42,7 @@ def check_model_of(context: TrialContext) -> None:
 
 
 def refuse_key_of(context: TrialContext) -> None:
-    """Refuse a run's model whose key is missing or refused, for an agent that calls it with its own client.
+    """Refuse a run's model if its key is missing or refused, for an agent with its own client.
 
     Such an agent may know names of models that its provider has not listed, so only the key is checked.
 

@@ -155,7 +155,7 @@ def _opened(context: TrialContext, options: ModelOptions) -> Model:
 
 
 def cassette_of(context: TrialContext) -> Cassette | None:
-    """Return where a trial's calls are recorded (`record_calls`), or where they come from (`replay_calls`).
+    """Return the cassette that records a trial's calls (`record_calls`) or replays them (`replay_calls`).
 
     Replayed calls are taken in their order: prompts with a date or pixels are never asked twice in the same words.
     """

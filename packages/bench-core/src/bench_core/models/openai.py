@@ -286,7 +286,7 @@ def read_usage(usage: dict[str, Any] | None, *, took: str, gave: str) -> Usage |
 
 
 def _chat_text(content: Any) -> str:
-    """Return the text of a turn, which some servers send in parts as users' turns have them, thoughts among them.
+    """Return the text of a turn, which some servers send in parts, thoughts among them.
 
     Raises:
         TypeError: It is something else.
@@ -306,7 +306,7 @@ def _chat_text(content: Any) -> str:
 
 
 def _sendable(message: dict[str, Any]) -> dict[str, Any]:
-    """Return a turn with calls that templates of open models can read: they refuse arguments that are not JSON."""
+    """Return a turn that templates of open models can read: they refuse arguments that are not JSON."""
     calls = message.get("tool_calls") or []
     whole = [
         {**call, "function": {**function, "arguments": "{}"}}

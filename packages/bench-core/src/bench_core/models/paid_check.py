@@ -1,4 +1,4 @@
-"""The checks of the `doctor` commands about a model's cost: its price, and one token with the real key."""
+"""The `doctor` commands' checks of a model's cost: its price, and one token with the real key."""
 
 from __future__ import annotations
 

@@ -94,7 +94,7 @@ async def _once(
     left_s: float,
     timeout_s: float,
 ) -> Reply:
-    """Send one request; its turn must come in time; once sent, it ends only by its own limit, as it may be paid for."""
+    """Send one request: its turn must come in time; once sent, only its own limit ends it."""
     begun = time.monotonic()
     async with AsyncExitStack() as held:
         await asyncio.wait_for(admit(held), left_s)

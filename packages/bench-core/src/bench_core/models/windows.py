@@ -1,4 +1,4 @@
-"""How many tokens a model's context has: as its provider describes it, refuses by it, or a published list has it.
+"""A model's context length: by its provider's description or refusals, or by a published list.
 
 Fields of descriptions: Google's `inputTokenLimit`, Anthropic's `max_input_tokens`, vLLM's and SGLang's `max_model_len`,
 llama.cpp's `meta.n_ctx`, OpenRouter's and Together's `context_length`, Groq's `context_window`, Mistral's
@@ -66,7 +66,7 @@ def window_in_refusal(message: str) -> int | None:
 
 
 def published_window(provider: str, model: str) -> int | None:
-    """Return the window by the list of `genai-prices`, None if that is not installed or does not know the model."""
+    """Return the window listed by `genai-prices`, None if that is not installed or lacks the model."""
     if importlib.util.find_spec("genai_prices") is None:
         return None
     import genai_prices  # 0.3 s; only when a conversation has grown

@@ -44,7 +44,7 @@ class WireCall:
     kind: ErrorKind | None = None
 
     def error(self, *, answered: bool) -> ModelError | None:
-        """Return how the call failed, None if it did not; `answered` says whether the model had answered before."""
+        """Return the call's error, if any; `answered` says whether the model had answered before."""
         if self.kind is None:
             return None
         return ModelError(self.kind, self.reason or "", provider="model", answered=answered)

@@ -1,4 +1,4 @@
-"""Read the turns of model calls that other people's code makes, from the bodies of requests and answers."""
+"""Read the turns of model calls by foreign code, from the bodies of requests and answers."""
 
 from __future__ import annotations
 

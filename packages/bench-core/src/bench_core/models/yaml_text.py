@@ -1,4 +1,4 @@
-"""Read YAML that others wrote: plain values, nested and repeated no more than people do by hand, and lists in files."""
+"""Read untrusted YAML: plain values with limits on nesting and repetition, and lists in files."""
 
 from __future__ import annotations
 

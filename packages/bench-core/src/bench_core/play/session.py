@@ -118,7 +118,7 @@ def _farthest(landings: tuple[Landing, ...]) -> float:
 
 
 def _misplaced(landings: tuple[Landing, ...]) -> str:
-    """Say how clicks miss: by a factor where the model answers in another size than it was sent, else by how much."""
+    """Say how clicks miss: by a factor if the model answers in another size than it saw, else by pixels."""
     if _farthest(landings) <= _NEAR_PX:
         return ""
     factors = [

@@ -1,4 +1,4 @@
-"""Machines that are virtual machines which something else started, such as a container with QEMU in it.
+"""Virtual machines that something else started, such as a container with QEMU in it.
 
 Each is used over its QMP port. A reset loads a snapshot that is inside its disk images, into the same
 process of QEMU. Removing such a machine removes its snapshots; it goes on running.
@@ -99,7 +99,7 @@ class AttachedBackend(FolderBackend):
             _address(each)
 
     async def findings(self, spec: Mapping[str, JsonValue]) -> list[Finding]:
-        """Return for each virtual machine whether its snapshots can be used, and which proofs a reset can give."""
+        """Return findings on each virtual machine's snapshots, and on the proofs that a reset can give."""
         asked = read_spec(AttachSpec, spec)
         return [*[await self._checked(each) for each in asked.vms], *guest_findings(asked)]
 

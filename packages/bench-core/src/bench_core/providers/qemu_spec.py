@@ -54,7 +54,7 @@ def machine_uuid(nonce: str) -> str:
 
 
 def same_machine(spec: QemuSpec) -> str:
-    """Return a digest of everything that must be equal for a saved state to load: the machine and its image."""
+    """Return a digest of the machine and its image, which must be equal for a saved state to load."""
     # another QEMU may have another machine by the same name
     files = [Path(each).stat() for each in (spec.disk, shutil.which(spec.program)) if each]
     text = f"{spec.model_dump_json()}\0{[(each.st_size, each.st_mtime_ns) for each in files]}"

@@ -1,4 +1,4 @@
-"""Tokens of servers: made by default, and handed to this user's programs in a file that no one else can read."""
+"""Tokens of servers: made by default, and handed to this user's programs in a private file."""
 
 from __future__ import annotations
 

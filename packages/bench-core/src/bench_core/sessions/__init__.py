@@ -1,4 +1,4 @@
-"""Sessions: reset, step, state, score and close over any benchmark, for learning and for other programs.
+"""Sessions: reset, step, state, score and close over any benchmark, for learning and other programs.
 
 ::
 

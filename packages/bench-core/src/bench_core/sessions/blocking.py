@@ -44,7 +44,7 @@ class Session(Closing):
         return self._loop.call(self._session.reset(task or self._task, seed))
 
     def step(self, *actions: Action | dict[str, Any]) -> SessionStep:
-        """Do one or more actions; the first call resets the session if nothing did before. See `AsyncSession.step`."""
+        """Do one or more actions; the first call resets the session if needed. See `AsyncSession.step`."""
         if not self._begun:
             self.reset()
         return self._loop.call(self._session.step(*actions))

@@ -269,7 +269,7 @@ def _without_score(error: EpisodeError) -> dict[str, Any]:
 
 
 def _answer_in(body: dict[str, Any]) -> str | None:
-    """Return the last text of the model's response, which is the answer of an agent that never said `done`."""
+    """Return the last text of the model's response, the answer of an agent that never called `done`."""
     response = body.get("response")
     output = response.get("output") if isinstance(response, dict) else None
     for item in reversed(output if isinstance(output, list) else []):

@@ -1,4 +1,4 @@
-"""Records that cross the border of a session: settings, steps, states, and why an episode has no score."""
+"""Records that cross the border of a session: settings, steps, states and reasons for missing scores."""
 
 from __future__ import annotations
 

@@ -18,7 +18,7 @@ _PICTURES = {"screenshot": True, "marked": True, "results": {"__all__": {"image"
 
 
 def shown(step: SessionStep, view: View) -> dict[str, Any]:
-    """Return an observation as JSON, without fields that are empty; after a reset, also the benchmark's statement.
+    """Return an observation as JSON without empty fields; after a reset, also the benchmark's statement.
 
     The goal is a separate field.
     """

@@ -41,7 +41,7 @@ def _solver(task: AgentTask, context: TrialContext) -> Agent:
 
 
 def _instructions(task: AgentTask, environment: EnvironmentHandle) -> TaskInstructions:
-    """Return browser-use's instructions: the task, and the benchmark's statements on it as the system prompt."""
+    """Return browser-use's instructions: the task, and the benchmark's statements as system prompt."""
     from bench_core.browser_use import TaskInstructions
 
     del environment

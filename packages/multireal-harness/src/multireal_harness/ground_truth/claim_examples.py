@@ -1,4 +1,4 @@
-"""End states on which a task's query and the claim of its criterion differ, found by an installed judge."""
+"""End states on which a query and the claim of its criterion differ, found by an installed judge."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class ClaimExample(Record):
 def claim_examples(
     definition: Definition, states: Mapping[str, Any], file: Path, claims: Path, match: Match
 ) -> Iterator[ClaimExample]:
-    """Yield, for each query with a claim that differs from it, the smallest change of a known state that shows it.
+    """Yield the smallest change of a known state on which a query and its claim differ, for each query.
 
     Raises:
         InputError: The file has no claims, or no judge that reads them is installed.

@@ -253,7 +253,7 @@ def _outcome(one: Eval, state: Any, match: Match) -> dict[str, Any]:
 
 
 def _first_empty(query: str, state: Any) -> str | None:
-    """Return which part of a query finds nothing in a state, the shortest of those that read from its root."""
+    """Return the shortest part of a query, read from the root, that finds nothing in a state."""
     try:
         parsed: Any = compile_query(query).parsed
         texts = set(_read_from_root(normalise(parsed)))

@@ -113,7 +113,7 @@ def _facts_apart(either: Node) -> bool:
 
 
 def _together(either: Node) -> Node:
-    """Require the condition that one of the alternatives forgets in all of them: `a && (b || c)` for `a && b || c`."""
+    """Require a condition that one alternative forgets in all of them: `a && (b || c)` for `a && b || c`."""
     alternatives = [
         list(_parts(each, "and_expression")) for each in _parts(either, "or_expression")
     ]

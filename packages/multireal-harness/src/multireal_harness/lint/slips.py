@@ -116,7 +116,7 @@ def _ends_first(tree: Node) -> Iterator[Slip]:
 
 
 def misspelt(name: str, known: Iterable[str]) -> str | None:
-    """Return the name among `known` of which `name` is a misspelling; None if there is none, or several may be.
+    """Return the one name in `known` that `name` misspells; None if there is none or more than one.
 
     >>> misspelt("subjct", ["subject", "to"]), misspelt("checkIn", ["checkin", "checkout"])
     ('subject', 'checkin')
@@ -138,7 +138,7 @@ def _plain(name: str) -> str:
 
 
 def compiling(query: str) -> str | None:
-    """Return a query as it compiles, written with JMESPath's signs and closed brackets; None if no way is known."""
+    """Return a query that compiles, with JMESPath's signs and closed brackets; None if no way is known."""
     for text in _rewritten(query):
         try:
             compile_query(text)

@@ -1,4 +1,4 @@
-"""Texts, numbers and dates that a query asks for in place of those that the goal and the criterion name."""
+"""Texts, numbers and dates that a query asks for in place of those in the goal and criterion."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def is_concrete(criterion: str) -> bool:
 
 
 def unasked(criterion: str, values: Iterable[Any]) -> Iterator[str]:
-    """Yield the quoted texts, addresses, days and times of day of a criterion that none of a query's values has.
+    """Yield a criterion's quoted texts, addresses, days and times that no value of the query has.
 
     >>> list(unasked("Verify 'Team Dinner' is on July 19 at 7 PM.", ["Team Dinner", "2024-07-20T01:00:00.000Z"]))
     []
@@ -131,7 +131,7 @@ def _numbers(text: str) -> Iterator[float]:
 
 
 def nearest_day(wanted: str, text: str) -> str | None:
-    """Return the day of a text that is the day before or after that of `wanted`, a date or a moment in UTC.
+    """Return a text's day that is the day before or after `wanted`, a date or a moment in UTC.
 
     None if the text names the day of `wanted`: of a moment other than midnight that in the apps' zone.
 

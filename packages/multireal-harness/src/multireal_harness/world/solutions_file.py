@@ -15,7 +15,7 @@ _ARGUMENTS = {"open": ("app",), "click": ("text",), "fill": ("field", "text"), "
 
 
 class SolutionStep(Record):
-    """One step: bring an app's tab to the front, click a button by its text, fill a field, press Enter in it, or end.
+    """One step: bring an app's tab to the front, click a button, fill a field, press Enter in it, or end.
 
     Attributes:
         app: The app whose tab is opened.

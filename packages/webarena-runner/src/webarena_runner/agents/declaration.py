@@ -1,4 +1,4 @@
-"""WebArena-Verified's statements to every agent: the way of working, and the answer declared at the end.
+"""WebArena-Verified's statements to every agent: the way of working, and the final answer's form.
 
 Nothing in it is derived from the task's expected values: type and status are scored, so the agent must give them
 itself, and the data set's own schema of the data would give both away. The named fields are those in the goal.

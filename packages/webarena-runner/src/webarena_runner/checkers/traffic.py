@@ -1,4 +1,4 @@
-"""Changes of right traffic: acts left out, failed, repeated, undone, on another item, with other fields."""
+"""Changes of right traffic: acts left out, failed, repeated, undone, on other items or fields."""
 
 from __future__ import annotations
 

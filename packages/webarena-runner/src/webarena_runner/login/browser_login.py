@@ -1,4 +1,4 @@
-"""Login through the browser itself, if a plain form over HTTP is not enough, and cookies of logins for it.
+"""Login through the browser, if a form over HTTP is not enough, and cookies of logins for it.
 
 Cookies are read back after they were set, because Chromium drops some without an error.
 """

@@ -40,7 +40,7 @@ class _Form:
         return any(kind == "password" for kind, _, _ in self.inputs)
 
     def filled(self, credentials: Credentials) -> list[tuple[str, str]]:
-        """Return the fields that a browser would send: hidden inputs unchanged, name and password, the first button."""
+        """Return the fields that a browser would send: hidden inputs, name and password, the first button."""
         pairs = [(name, value) for kind, name, value in self.inputs if kind == "hidden"]
         # the fields' names differ from site to site; the last text input before the password is the user's
         password = next(i for i, each in enumerate(self.inputs) if each[0] == "password")
@@ -251,7 +251,7 @@ def _forms(text: str) -> list[_Form]:
 
 
 def _cdp_cookie(cookie: Cookie) -> dict[str, Any]:
-    """Return a cookie without the attributes that make Chromium drop it: `expires: 0`, `None` without `secure`."""
+    """Return a cookie without attributes that Chromium rejects: `expires: 0`, `None` without `secure`."""
     params: dict[str, Any] = {
         "name": cookie.name,
         "value": cookie.value,

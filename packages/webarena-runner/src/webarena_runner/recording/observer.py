@@ -194,5 +194,5 @@ class BrowserObserver:
 
 
 def _is_of_the_browser_itself(target: Mapping[str, str]) -> bool:
-    """Return whether a target is the browser's own, such as the address bar, which loads hundreds of files."""
+    """Return whether a target is the browser's own, e.g. the address bar, which loads hundreds of files."""
     return target["type"] != "page" and target["url"].startswith("chrome://")

@@ -45,7 +45,7 @@ def answer_for(task: Task) -> dict[str, JsonValue]:
 
 
 def answer_as_asked(task: Task) -> dict[str, JsonValue]:
-    """Return that answer with dates and durations in the form that the task asks for; definitions may have another.
+    """Return the answer with dates and durations in the task's form; definitions may have another.
 
     Raises:
         ValueError: As `answer_for`.

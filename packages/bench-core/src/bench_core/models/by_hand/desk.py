@@ -1,4 +1,4 @@
-"""The page on which people answer in a model's place: one server for a run, found by its processes through a variable."""
+"""The page on which people answer in a model's place: one server per run, found by a variable."""
 
 from __future__ import annotations
 
