@@ -43,7 +43,7 @@ class TaskFilter(Record):
         tags: A task must have all of them.
         checker: `strict` takes only tasks whose checker refuses every wrong end state that an audit has tried.
         checker_audit: A file of `tasks --checkers --json`, instead of the audit that comes with the benchmark.
-        limit: Number of tasks, from the first of those left after `sample`.
+        limit: Most tasks to take, the first ones left after `sample`.
         sample: Number of tasks drawn at random with the run's seed, in the benchmark's order.
     """
 

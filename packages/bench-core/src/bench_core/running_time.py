@@ -27,9 +27,9 @@ if TYPE_CHECKING:
 __all__ = ["RUNNING_TIME", "RunningTime", "Suspension", "SuspensionWatch"]
 
 SLACK_S = 4.0
-"""Stop that a trial's process can make good: every wait for its answers lasts at least that long."""
+"""Least seconds of a stop that a trial cannot make good: it waits at least that long for its answers."""
 _CHILD_SLACK_S = 1.0
-"""The same for one of its processes: if stopped while the trial waits for it, it is always late."""
+"""The same for one of its processes: one that is stopped while the trial waits for it answers too late."""
 _BEAT_S = 0.5
 _LATE_S = 2.0
 # Counts the machine's sleep, which `time.monotonic` does not (macOS calls it CLOCK_MONOTONIC).

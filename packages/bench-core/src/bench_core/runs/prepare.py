@@ -155,7 +155,7 @@ def plan_prepared(
 def scoring_warnings(
     ready: PreparedRun, *, allowed: bool, allow: str = "--without-scores"
 ) -> tuple[str, ...]:
-    """Return the known faults of the tasks' checkers, and refuse trials that nothing could score.
+    """Return warnings on the scoring of the run's tasks, and refuse tasks that could get no score.
 
     Args:
         ready: The run; its benchmark is asked.
