@@ -113,7 +113,7 @@ class Definition(_Lenient):
 
     @property
     def answer_schema(self) -> dict[str, JsonValue]:
-        """The form of the answer that an agent ends with: a text where one is graded, else none."""
+        """The form of the answer that an agent ends with: a text if one is graded, else none."""
         if any(one.kind == "llm_boolean" for one in self.evals):
             return {"type": "string", "description": "what the task asks for, in words"}
         return {"type": "object", "properties": {}}

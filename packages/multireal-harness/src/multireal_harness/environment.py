@@ -69,7 +69,7 @@ class EnvironmentSettings:
 
 
 class CaptureError(EnvironmentFaultError):
-    """An app gave no end state, so that the trial cannot be scored."""
+    """An app gave no end state, so the trial cannot be scored."""
 
     flag = "incomplete_state"
 
@@ -226,7 +226,7 @@ class AppEnvironment(TrialEnvironment):
         return f"{act}; its apps' states went with it"
 
     async def release(self) -> None:
-        """Close the agent's connections to a Chromium of its own."""
+        """Close the agent's connections to the trial's own Chromium."""
         if self._browser.gateway is not None and self._browser.guard is not None:
             await self._browser.gateway.close()
         if not await self._browser.report_connections():

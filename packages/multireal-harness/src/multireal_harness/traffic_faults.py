@@ -85,7 +85,7 @@ class AppWatch:
                 self._note(each.what, SuspectCause.NAVIGATION_BLOCKED, "was never answered")
 
     def fault(self, *, crashed_by_agent: bool = False) -> AppTrafficFault | None:
-        """Return the fault that explains most, None when there is none.
+        """Return the fault that explains most, None if there is none.
 
         A crash of a page counts unless a command of the agent caused it.
         """

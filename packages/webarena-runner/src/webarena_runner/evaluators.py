@@ -51,7 +51,7 @@ class InstalledEvaluator:
 
 
 class ForeignEvaluator(Closing):
-    """webarena-verified of another environment, in a process of its own; a context manager.
+    """webarena-verified of another environment, in its own process; a context manager.
 
     If the process ends one trial has no score; the next trial gets a new process.
 

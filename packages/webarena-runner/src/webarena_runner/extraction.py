@@ -95,7 +95,7 @@ class Extraction(Record):
 
 
 class Restated(Record):
-    """A response that was made from an ending, and by which of the two means."""
+    """A response made from an ending, and which of the two means made it."""
 
     response: dict[str, JsonValue]
     way: Literal["rules", "model"]
@@ -261,7 +261,7 @@ def _embedded(text: str) -> dict[str, JsonValue] | None:
 
 
 def _kind(goal: str, *, valued: bool) -> str:
-    """Return the type that a goal's words mean; `valued` where the agent gave values and not words."""
+    """Return the type that a goal's words mean; `valued` if the agent gave values rather than words."""
     goal = _QUOTES.sub('""', goal)
     if _CHANGES.search(goal):
         return "MUTATE"

@@ -186,7 +186,7 @@ def _info(
 
 
 def _numbered(folder: Path) -> Iterator[str]:
-    """Yield the names of the folders of tasks, in order; links are none."""
+    """Yield the names of the folders of tasks, in order; links do not count."""
     try:
         with os.scandir(folder) as entries:
             names = [

@@ -179,7 +179,7 @@ def told(name: str, asked: str, url: str, root: str) -> tuple[str, str]:
 
 
 def foreign_page(text: str) -> str | None:
-    """Return the title of a page that stands in a site's way, such as one about maintenance; else None."""
+    """Return the title of a page that replaces a site's page, such as one about maintenance; else None."""
     found = _TITLE.search(text)
     title = " ".join(found.group(1).split()) if found else ""
     return title if _IN_THE_WAY.search(title) else None
@@ -289,7 +289,7 @@ def _not_its_page(page: FetchedPage, known: KnownRequest) -> str | None:
 
 
 def _clock_error(page: FetchedPage) -> float:
-    """Return by how many seconds the server's clock is ahead of this computer's; 0 where it is not told."""
+    """Return the seconds by which the server's clock is ahead of this computer's; 0 if unknown."""
     try:
         return parsedate_to_datetime(page.header("date")).timestamp() - time.time()
     except (ValueError, TypeError):

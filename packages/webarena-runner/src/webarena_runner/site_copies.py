@@ -165,7 +165,7 @@ async def start_copy(
 async def reset_copy(
     config: EnvironmentConfig, name: str, timeout_s: float, folder: Path | None = None
 ) -> Machine:
-    """Make a copy of a site anew, and return it once it is proven clean; start it where it is gone.
+    """Make a copy of a site anew, and return it once it is proven clean; start it if it is gone.
 
     Raises:
         MachineError: It is not clean.

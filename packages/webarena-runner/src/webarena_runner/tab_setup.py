@@ -48,7 +48,7 @@ def login_headers(config: EnvironmentConfig, sites: Iterable[str]) -> dict[str, 
 
 
 def _script(file: str, site: SiteConfig, **values: Any) -> str:
-    """Return a script with its names in capitals filled in, in a scope of its own."""
+    """Return a script with its names in capitals filled in, in its own scope."""
     source = (_SCRIPTS / f"{file}.js").read_text(encoding="utf-8")
     origins = sorted({"/".join(url.split("/")[:3]) for url in site.urls})
     for name, value in {"ORIGINS": origins, **values}.items():

@@ -346,9 +346,9 @@ def _unanswered(entry: dict[str, Any]) -> TrafficFault | None:
 
 
 def _foreign(entry: dict[str, Any]) -> TrafficFault | None:
-    """Find a page that stands in the site's way, such as one about maintenance, or that is none.
+    """Find a page that replaces the site's, such as one about maintenance, or a response that is not a page.
 
-    Of a change that its data base refused, some sites say so with status 200.
+    Some sites report a change that their database refused with status 200.
     """
     content = entry["response"].get("content") or {}
     text = str(content.get("text") or "")

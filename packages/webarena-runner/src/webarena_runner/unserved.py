@@ -15,7 +15,7 @@ _TOO_LARGE = frozenset({413, 414, 431})
 
 
 class Served(NamedTuple):
-    """An answer that a site gave.
+    """A response that a site sent.
 
     Attributes:
         status: 0 if it gave none.

@@ -40,7 +40,7 @@ def answer_of(task: AgentTask, arguments: dict[str, Any]) -> JsonValue:
 
 
 def answer_from_text(task: AgentTask, text: str) -> JsonValue:
-    """Return the answer that a model ended with in words: the JSON in it where the benchmark wants fields."""
+    """Return the answer in a model's final text: its JSON if the benchmark wants fields."""
     if task.answer_schema is None or not task.answer_schema.get("properties"):
         return text
     try:
@@ -51,7 +51,7 @@ def answer_from_text(task: AgentTask, text: str) -> JsonValue:
 
 
 def answer_form(task: AgentTask) -> str:
-    """Return the form of the answer in words, for models that end by a text and not by a tool."""
+    """Return the form of the answer in words, for models that end with a text rather than a tool."""
     schema = task.answer_schema
     if schema is None:
         return "what was asked for, if anything"

@@ -196,7 +196,7 @@ class _Trial:
                 return
 
     async def _perform(self, decision: Decision) -> tuple[tuple[ActionResult, ...], bool]:
-        """Carry out a decision, each action with a result of its own, until one ends the task or the turn."""
+        """Carry out a decision, with a result for each action, until one ends the task or the turn."""
         results: list[ActionResult] = []
         stopped, asked = "", False
         for action in decision.actions:

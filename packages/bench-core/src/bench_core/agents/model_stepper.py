@@ -52,7 +52,7 @@ _CUT_OFF = "the call was cut off before it was complete, and was not carried out
 
 @dataclass
 class _Call:
-    """A call that waits for its answer: how many actions it became, and why it became none."""
+    """A call that waits for its answer: its number of actions, or the reason for none."""
 
     call: ToolCall
     actions: int
@@ -183,7 +183,7 @@ class ModelStepper:
                 }  # fmt: skip
 
     def _fitted(self, observation: Observation) -> Observation:
-        """Return an observation with pictures as large as the model sees them, whose pixels are then its own."""
+        """Return an observation with pictures scaled to the model's size, and places in those pixels."""
 
         def fit(size: tuple[int, int]) -> tuple[int, int]:
             return self._dialect.picture_size(self._model.name.partition(":")[2], size)

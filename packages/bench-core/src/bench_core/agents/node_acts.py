@@ -219,7 +219,7 @@ class NodeActs:
         return str(found["text"])
 
     async def _type_on(self, page: Any, action: TypeText) -> str:
-        """Type where the focus is, which may go from field to field meanwhile."""
+        """Type into the focused field; the focus may move from field to field meanwhile."""
         from playwright.async_api import Error
 
         focus: dict[str, Any] = {"number": 0, "how": "", "name": ""}

@@ -1,4 +1,4 @@
-"""The nodes of a browser's pages that an agent has been shown, each by a number of its own."""
+"""Numbers for the nodes of a browser's pages that an agent has been shown."""
 
 from __future__ import annotations
 

@@ -119,7 +119,7 @@ class ComputerUsePlugin:
     any_process = True
 
     def check_model(self, context: TrialContext) -> None:
-        """Refuse a run whose model cannot be used, or whose tool is not known for it.
+        """Refuse a run if its model cannot be used or its tool is unknown for the model.
 
         Raises:
             InputError: It cannot be opened, its provider refuses it, or no dialect fits.
@@ -169,7 +169,7 @@ def _tool(context: TrialContext) -> str | None:
 
 
 def _refuse_dialect(model: str | None, tool: str | None, first: str, *others: str) -> None:
-    """Refuse a tool that is not known, or fits in none of the environments."""
+    """Refuse a tool that is unknown or fits no environment."""
     if model is None and tool is not None:
         dialect_named(tool)
     if model is None or model.partition(":")[0] == "replay":

@@ -109,7 +109,7 @@ def command_of_message(
 ) -> AgentCommand:
     """Return the command in a message, parsed as `read`; `page` is its connection's page.
 
-    An ambiguous message is named as far as it can be read..
+    An ambiguous message is named as far as it can be read.
     """
     try:
         command = read if read is not None else json.loads(message.decode())

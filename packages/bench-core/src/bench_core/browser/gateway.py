@@ -391,7 +391,7 @@ class Gateway:
 
 
 async def _read(reader: asyncio.StreamReader) -> bytes:
-    """Read some bytes; none when the other side is gone, however it went."""
+    """Read some bytes; none when the other side is gone, cleanly or by an error."""
     try:
         return await reader.read(_CHUNK)
     except OSError:

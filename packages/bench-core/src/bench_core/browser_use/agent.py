@@ -45,7 +45,7 @@ class TaskInstructions:
 
 @dataclass(frozen=True)
 class AgentSettings:
-    """How browser-use is run where neither the task nor the run says otherwise.
+    """Settings of browser-use unless the task or the run overrides them.
 
     Attributes:
         max_steps: Calls of the model, at most.

@@ -183,7 +183,7 @@ class Attempt:
         return self._began + self._time_limit_s - RUNNING_TIME.seconds()
 
     async def _end(self, work: asyncio.Future[Any], agent: Any) -> None:
-        """Cut the run off if it still goes on, and note its last steps."""
+        """Cancel the run if it is still going, and note its last steps."""
         if not work.done():
             agent.stop()
             work.cancel()
@@ -214,7 +214,7 @@ class Attempt:
         return self._at_its_end(history, ending)
 
     def _at_its_end(self, history: Any, ending: _Ending) -> AgentOutcome:
-        """Report an agent that did not say that it was done, and whose browser and model were there."""
+        """Report an agent that never declared itself done although its browser and model were available."""
         if not ending.in_time:
             return self._report(Status.TIME_LIMIT)
         if self._trajectory.steps >= self._max_steps:
@@ -260,7 +260,7 @@ class AgentGaveUpError(Exception):
 
 
 class _Ending(NamedTuple):
-    """How browser-use's run ended: in time or cut off, and with which error of its own."""
+    """The end of browser-use's run: in time or cut off, and its own error."""
 
     in_time: bool
     crash: BaseException | None = None

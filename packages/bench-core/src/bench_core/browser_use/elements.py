@@ -75,7 +75,7 @@ class Find:
         return all(have.get(name) == value for name, value in self.attributes.items())
 
     def among(self, elements: Iterable[Element]) -> Element | None:
-        """Return the `nth` element meant; None when there is none."""
+        """Return the `nth` matching element; None if there is none."""
         found = [each for each in elements if self.matches(each)]
         return found[self.nth] if self.nth < len(found) else None
 

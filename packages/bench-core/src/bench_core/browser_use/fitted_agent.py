@@ -39,7 +39,7 @@ _TODAY = re.compile(r"\n?Today: ?\d{4}-\d\d-\d\d(?=\s*</step_info>)")
 
 
 class UnusableReplyError(Exception):
-    """A reply of the model that is not in the form that was asked for."""
+    """A reply of the model that does not have the required form."""
 
 
 class PromptFilter:

@@ -119,7 +119,7 @@ class Provider(Protocol):
         ...
 
     async def reap(self, now: datetime | None = None) -> Reaped:
-        """Remove the machines whose owners are goneand machines that no journal records; leave all others."""
+        """Remove the machines whose owners are gone and machines that no journal records; leave all others."""
         ...
 
 
@@ -169,11 +169,11 @@ class Backend(Protocol):
         ...
 
     async def health(self, name: str) -> Health:
-        """Look at a machine once, in seconds; raises nothing of its own."""
+        """Look at a machine once, in seconds; raises no errors itself."""
         ...
 
     async def instance(self, name: str) -> str:
-        """Return a text that changes whenever the machine begins anew; an empty one where it is unknown.
+        """Return a text that changes whenever the machine begins anew; empty if unknown.
 
         Asked only where `begins_anew`.
 
@@ -183,7 +183,7 @@ class Backend(Protocol):
         ...
 
     async def soil(self, name: str, mark: str) -> None:
-        """Write `mark` where only a reset removes it, so that a reset that did nothing is seen.
+        """Write `mark` to a place that only a reset clears, to detect a reset without effect.
 
         Raises:
             MachineError: It could not be written.

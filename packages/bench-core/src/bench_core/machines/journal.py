@@ -42,7 +42,7 @@ class Entry:
 
     @property
     def usable(self) -> bool:
-        """Whether it may be adopted: neither quarantined nor on its way out."""
+        """Whether it may be adopted: neither quarantined nor about to end."""
         return not any(line.event in {"quarantined", "ending", "ended"} for line in self.lines)
 
     def digest_of(self, tag: str) -> str | None:

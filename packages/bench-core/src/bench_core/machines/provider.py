@@ -207,7 +207,7 @@ class JournaledProvider:
         return [each for each in await survey(self.parts) if owner is None or each.owner == owner]
 
     async def reap(self, now: datetime | None = None) -> Reaped:
-        """Remove the machines whose owners are goneand machines that no journal records; leave all others.
+        """Remove the machines whose owners are gone and machines that no journal records; leave all others.
 
         Safe to run at any time, anywhere, several at once.
         """

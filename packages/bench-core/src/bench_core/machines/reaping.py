@@ -39,7 +39,7 @@ async def survey(parts: Parts) -> list[Machine]:
 
 
 async def reap(parts: Parts, now: datetime) -> Reaped:
-    """Remove the machines whose owners are goneand machines that no journal records; leave all others.
+    """Remove the machines whose owners are gone and machines that no journal records; leave all others.
 
     Two reapers may do the same at once: removing is safe to do twice.
     """
@@ -122,7 +122,7 @@ def _past(parts: Parts, found: Found, entry: Entry | None, now: datetime) -> boo
 
 
 def _ours(parts: Parts, found: Found, entries: Mapping[str, Entry]) -> bool:
-    """Whether it belongs to this journal: by its labels, or where it has none yet, by its name."""
+    """Whether it belongs to this journal: by its labels, or by its name if it has none yet."""
     namespace = found.labels.get(NAMESPACE)
     if namespace is not None:
         entry = entries.get(found.name)

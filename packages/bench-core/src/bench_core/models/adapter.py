@@ -124,7 +124,7 @@ class Adapter(ABC):
         return _writable(self._reply(request, parsed, time.monotonic() - started))
 
     def _refuse_error(self, data: dict[str, Any]) -> None:
-        """Raise the error that stands in an answer's place: gateways send those of their providers with 200."""
+        """Raise an error sent in place of an answer: gateways send their providers' errors with status 200."""
         error = data.get("error")
         if error and not any(data.get(name) for name in _ANSWERS):
             message = error.get("message") if isinstance(error, dict) else error

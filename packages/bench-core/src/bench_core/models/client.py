@@ -94,7 +94,7 @@ class Model:
 
     @property
     def name(self) -> str:
-        """`provider:model`, as asked for."""
+        """`provider:model`, as requested."""
         return f"{self._transport.provider}:{self._transport.model}"
 
     async def complete(
@@ -261,7 +261,7 @@ class Model:
 
 
 class SyncModel(Closing):
-    """The same calls without async: a private event loop in a thread of its own.
+    """The same calls without async: a private event loop in its own thread.
 
     Works inside a running event loop too (a notebook), in which `asyncio.run` would fail.
     """
@@ -272,7 +272,7 @@ class SyncModel(Closing):
 
     @property
     def name(self) -> str:
-        """`provider:model`, as asked for."""
+        """`provider:model`, as requested."""
         return self._model.name
 
     def complete(

@@ -41,7 +41,7 @@ def paid_checks(
 
 
 def price_checks(model: str | None) -> list[Check]:
-    """Return the check whether the price of a run's model is known; none for a run without a model."""
+    """Return the check that a run's model has a known price; none for a run without a model."""
     return [] if model is None else [Check("price", lambda: _price(model))]
 
 

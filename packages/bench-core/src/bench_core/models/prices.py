@@ -84,7 +84,7 @@ class PriceList:
 
 
 class PublishedPrices:
-    """The table of the `genai-prices` distribution, loaded when the first price is asked for."""
+    """The table of the `genai-prices` distribution, loaded at the first lookup."""
 
     def price(self, provider: str, model: str, usage: Usage) -> Price | None:
         """Return the price of one call today, None when the table does not know the model.

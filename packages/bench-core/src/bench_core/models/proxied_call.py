@@ -252,7 +252,7 @@ class ProxiedCall:
             self._trial.spend(usage, cost_usd)
 
     def _count_bound(self) -> None:
-        """Count the most that a call can have used whose usage never came."""
+        """Count an upper bound for a call whose usage never came."""
         if self._counted:
             return
         most = upper_bound(self.call.provider, self._body, self._seen.usage)

@@ -179,7 +179,7 @@ class TrialProxy:
 
 
 class LoopbackModelProxy:
-    """Listens on a port of loopback, in a thread and an event loop of its own.
+    """Listens on a port of loopback, in its own thread and event loop.
 
     Attributes:
         url: `http://127.0.0.1:PORT`.
@@ -337,7 +337,7 @@ class LoopbackModelProxy:
         reader: asyncio.StreamReader,
         responder: Responder,
     ) -> None:
-        """Pass a call on; one whose agent is gone may end within `drain_s`, and is counted anyhow."""
+        """Forward a call; if its agent is gone, it may still end within `drain_s`, and is counted anyway."""
 
         async def in_turn() -> None:
             async with trial.slots:

@@ -58,7 +58,7 @@ class AttachedVm(Record):
 
 
 class AttachSpec(GuestSpec):
-    """Virtual machines of one kindand the requests to their guests; each machine takes a free one.
+    """Virtual machines of one kind and the requests to their guests; each machine takes a free one.
 
     Attributes:
         vms: The virtual machines.
@@ -75,7 +75,7 @@ class AttachSpec(GuestSpec):
 
 
 class AttachedBackend(FolderBackend):
-    """A `Backend` whose machines are virtual machines of others, each with a folder.
+    """A `Backend` whose machines are foreign virtual machines, each with a folder.
 
     Args:
         folder: Parent of the machines' folders.
@@ -188,7 +188,7 @@ class AttachedBackend(FolderBackend):
         await soil(self._spec(name), self._values(name), mark)
 
     async def save(self, name: str, tag: str) -> None:
-        """Save memory and disks inside the disk images; the machine stands still meanwhile.
+        """Save memory and disks inside the disk images; the machine is paused meanwhile.
 
         Raises:
             MachineError: They were not saved, or a disk cannot hold snapshots.

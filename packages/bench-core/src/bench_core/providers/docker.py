@@ -254,7 +254,7 @@ class DockerBackend:
         await self._engine.send("DELETE", f"/containers/{helper}", force=True, v=True)
 
     async def _begin(self, name: str, spec: DockerSpec) -> None:
-        """Send the requests that a container begins with, each until it is answered."""
+        """Send a container's initial requests, each until it is answered."""
         if not spec.begin:
             return
         values = _values(spec, await self._inspect(name))
@@ -281,7 +281,7 @@ class DockerBackend:
             ) from error
 
     async def _still(self, image: str, known: str) -> bool:
-        """Whether a name is still that of the image with which a machine began."""
+        """Whether a name still refers to the image that a machine began with."""
         try:
             return await self._image(image) == known
         except MachineError:

@@ -68,7 +68,7 @@ async def soil(spec: GuestSpec, values: Mapping[str, str], mark: str) -> None:
 
 
 async def mark_of(spec: GuestSpec, values: Mapping[str, str]) -> str | None:
-    """Return the mark that is still there; None for none.
+    """Return the mark that is still there; None if there is none.
 
     Raises:
         MachineError: The guest does not answer.
@@ -79,7 +79,7 @@ async def mark_of(spec: GuestSpec, values: Mapping[str, str]) -> str | None:
 
 
 async def set_clock(spec: GuestSpec, values: Mapping[str, str]) -> None:
-    """Set the guest's clock, which goes on from the moment that was saved.
+    """Set the guest's clock, which resumes at the saved moment.
 
     Raises:
         MachineError: The guest does not answer.

@@ -162,7 +162,7 @@ class MachineFolders:
         return group is not None and bool(ProcessGroups(dict([group])).alive())
 
     async def launch(self, name: str, command: Sequence[str], env: Mapping[str, str]) -> None:
-        """Start the machine's process in its folder `work`, in a process group of its own.
+        """Start the machine's process in its folder `work`, in its own process group.
 
         Raises:
             MachineError: The machine was removed meanwhile, or the disk is full.
@@ -238,7 +238,7 @@ class FolderBackend:
         return [self._folders.found(name) for name in self._folders.names()]
 
     async def instance(self, name: str) -> str:
-        """Return which process the machine is; nothing for none."""
+        """Return the identity of the machine's process; empty if it has none."""
         return self._folders.instance(name)
 
     async def remove(self, name: str) -> None:

@@ -1,4 +1,4 @@
-"""HTTP requests by which a machine shows its state, takes a mark, and has its clock set."""
+"""HTTP requests that read a machine's state, set its mark and set its clock."""
 
 from __future__ import annotations
 

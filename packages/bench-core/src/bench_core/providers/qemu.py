@@ -158,7 +158,7 @@ class QemuBackend(FolderBackend):
         await soil(self._spec(name), self._values(name), mark)
 
     async def save(self, name: str, tag: str) -> None:
-        """Save the machine's memory and disk; it stands still meanwhile.
+        """Save the machine's memory and disk; it is paused meanwhile.
 
         Raises:
             MachineError: They were not saved.
@@ -212,7 +212,7 @@ class QemuBackend(FolderBackend):
         await set_clock(spec, self._values(name))
 
     async def _launch(self, name: str, spec: QemuSpec, memory: Path | None) -> None:
-        """Start QEMU and return when it answers; with other ports where some were taken meanwhile."""
+        """Start QEMU and return when it answers; with other ports if some were taken meanwhile."""
         nonce = self._folders.described(name).labels.get(NONCE, "")
         place = self._folders.folder / name
         for left in reversed(range(_TRIES)):

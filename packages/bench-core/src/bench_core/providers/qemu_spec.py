@@ -20,7 +20,7 @@ _PORT = re.compile(r"\{port:(\d+)\}")
 
 
 class QemuSpec(GuestSpec):
-    """A virtual machine of QEMUand the requests to its guest.
+    """A virtual machine of QEMU and the requests to its guest.
 
     Attributes:
         disk: The image that all machines of this kind share; it is only read.
@@ -49,7 +49,7 @@ def guest_ports(spec: QemuSpec) -> list[str]:
 
 
 def machine_uuid(nonce: str) -> str:
-    """Return the UUID by which QEMU shows whose machine it is."""
+    """Return the UUID by which a QEMU process identifies its machine."""
     return str(uuid.uuid5(uuid.NAMESPACE_OID, nonce))
 
 

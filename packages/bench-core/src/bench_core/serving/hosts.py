@@ -59,7 +59,7 @@ def is_loopback(host: str) -> bool:
 
 
 def host_name(host: str) -> str:
-    """Return a Host header without its port; empty text where it is none, as in `[::1]evil`."""
+    """Return a Host header without its port; empty if it is malformed, as in `[::1]evil`."""
     found = _HOST.fullmatch(host)
     return found[1] if found else ""
 

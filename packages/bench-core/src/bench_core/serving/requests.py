@@ -72,7 +72,7 @@ def body_length(lengths: Sequence[str], encodings: Sequence[str], most: int) -> 
 
 
 def check_host(hosts: Sequence[str]) -> None:
-    """Refuse a request that names another machine, as a page does whose name was pointed at this one.
+    """Refuse a request that names another machine, as pages do whose DNS name points to this machine (DNS rebinding).
 
     Raises:
         RefusedRequestError: It has no host, several, or one that is not of this machine's loopback.

@@ -118,7 +118,7 @@ class BoundedServer(ThreadingHTTPServer):
             self._held += size
 
     def process_request(self, request: Any, client_address: Any) -> None:
-        """Answer a connection in a thread of its own, and make room for it."""
+        """Answer a connection in its own thread, and make room for it."""
         with self._changed:
             if len(self._waiting) >= self.most_connections:
                 _cut(next((each for each, waits in self._waiting.items() if waits), request))
@@ -228,7 +228,7 @@ class BoundedHandler(BaseHTTPRequestHandler):
         return True
 
     def send_header(self, keyword: str, value: str) -> None:
-        """Send a header, whose value may come from a request: it ends no line."""
+        """Send a header without line ends in its value, which may come from a request."""
         super().send_header(keyword, _NO_TEXT.sub(lambda found: quote(found[0]), str(value)))
 
     def log_message(self, format: str, *args: Any) -> None:  # noqa: A002  # the base's name
@@ -315,11 +315,11 @@ class _Arriving(io.RawIOBase):
         self._left: int | None = None
 
     def begin(self) -> None:
-        """Expect a request, whose time begins with its first byte."""
+        """Expect a request; its time limit starts at its first byte."""
         self._end, self._left = None, MOST_HEAD + _READ_AHEAD
 
     def end_head(self, within_s: float | None = None) -> None:
-        """Expect the rest of a request, whose size others bound."""
+        """Expect the rest of a request; its size is limited elsewhere."""
         self._left = None
         if within_s is not None:
             self._end = time.monotonic() + within_s

@@ -57,7 +57,7 @@ class Session(Closing):
 
     @property
     def state(self) -> SessionState:
-        """How the session stands."""
+        """The session's state."""
         return self._session.state
 
     def close(self) -> None:
@@ -142,7 +142,7 @@ class SessionGroup(Closing):
 
     @property
     def states(self) -> list[SessionState]:
-        """How each session stands."""
+        """Each session's state."""
         return [each.state for each in self._sessions]
 
     def close(self) -> None:

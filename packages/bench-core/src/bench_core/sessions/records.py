@@ -66,7 +66,7 @@ class SessionStep(Record):
 
 
 class SessionState(Record):
-    """How a session stands.
+    """The state of a session.
 
     Attributes:
         episode_id: Of the latest reset; None before the first.

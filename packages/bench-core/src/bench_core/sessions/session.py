@@ -162,7 +162,7 @@ class AsyncSession:
 
     @property
     def state(self) -> SessionState:
-        """How the session stands."""
+        """The session's state."""
         episode, world = self._episode, self._world
         base = SessionState(
             benchmark=self.benchmark,
@@ -224,7 +224,7 @@ class AsyncSession:
 
     @contextlib.contextmanager
     def _call(self) -> Iterator[None]:
-        """Take one call at a time, and give the episode up where none comes for long."""
+        """Take one call at a time, and give the episode up if none comes for long."""
         if self._busy:
             raise SessionBusyError("another call of this session is under way: wait for its answer")
         self._busy = True

@@ -53,7 +53,7 @@ class Socket:
         self._protocol.receive_data(head.encode("latin-1"))
 
     async def accept(self) -> bool:
-        """Answer the handshake; false where it was none."""
+        """Answer the handshake; return False if it was invalid."""
         from websockets.http11 import Request
 
         asked = [e for e in self._protocol.events_received() if isinstance(e, Request)]

@@ -1,4 +1,4 @@
-"""Validation of evaluators on end states whose truth is known (`validate-ground-truth`).
+"""Validation of evaluators on end states with known truth (`validate-ground-truth`).
 
 A folder of ground truth has `manual/` (or the states themselves), `synthetic/` and
 `negatives/TASK/MUTATION`; a manual state replaces the synthetic one of the same task.

@@ -246,7 +246,7 @@ class _Page:
 
 
 async def still_text(page: Any, within_s: float, settings: CaptureSettings) -> str | None:
-    """Return the text that `/finish` shows when neither the page nor its network does anything any more."""
+    """Return the text that `/finish` shows once both the page and its network are idle."""
     from playwright.async_api import TimeoutError as NotIdle
 
     script = _script("read_state").replace("PARTS", json.dumps(sorted(_PARTS)))

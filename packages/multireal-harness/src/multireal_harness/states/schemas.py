@@ -40,7 +40,7 @@ class Schemas:
     versions: frozenset[str] | None = None
 
     def of(self, definition: Definition) -> Schemas:
-        """Return the shapes that are those of a task's apps: these or none."""
+        """Return these shapes if they are those of a task's apps, else none."""
         known = self.versions is None or definition.version in self.versions
         return self if known else Schemas()
 

@@ -1,4 +1,4 @@
-"""Recorder of all HTTP traffic of a Chromium, over a DevTools connection of its own.
+"""Recorder of all HTTP traffic of a Chromium, over its own DevTools connection.
 
 It does not share the agent's connection: `cdp_use` has one handler per event, so a recorder there would
 take events away from browser-use, whose navigations then wait 3 or 8 s longer. Nor does it share the
@@ -107,7 +107,7 @@ class HarRecorder:
 
 
 class _LoopThread:
-    """An event loop on a thread of its own."""
+    """An event loop on its own thread."""
 
     def __init__(self, name: str) -> None:
         self._loop: Future[asyncio.AbstractEventLoop] = Future()
