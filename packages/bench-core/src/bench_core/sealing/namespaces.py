@@ -224,7 +224,7 @@ def _hide(path: str, needed: list[str]) -> None:
 
 
 def _make_readonly(path: str) -> None:
-    """Let nobody write to a folder, nor to what is mounted below it, such as control groups below `/sys`."""
+    """Make a folder read-only, and every mount below it, such as control groups below `/sys`."""
     _mount(path, path, None, _MS_BIND | _MS_REC)
     for each in _mounted_from(os.path.realpath(path)):
         with contextlib.suppress(OSError):  # what only the one who mounted it reaches
