@@ -346,7 +346,7 @@ def _unanswered(entry: dict[str, Any]) -> TrafficFault | None:
 
 
 def _foreign(entry: dict[str, Any]) -> TrafficFault | None:
-    """Find a page that replaces the site's, such as one about maintenance, or a response that is not a page.
+    """Find a response in place of a site's page: one about maintenance, say, or one that is not a page.
 
     Some sites report a change that their database refused with status 200.
     """

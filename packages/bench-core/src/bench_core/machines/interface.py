@@ -152,7 +152,7 @@ class Backend(Protocol):
 
         Raises:
             NameTakenError: There is one of that name, with or without our labels.
-            MachineError: It was not created, or no one knows.
+            MachineError: It was not created, or the outcome is unknown.
         """
         ...
 
@@ -164,7 +164,7 @@ class Backend(Protocol):
         """Remove a machine and all its parts; one that is gone already is fine.
 
         Raises:
-            MachineError: Something of it is still there.
+            MachineError: Some part of it is still there.
         """
         ...
 
@@ -202,6 +202,6 @@ class Backend(Protocol):
         """Bring a machine back to a saved state, or to `initial`; need not be ready.
 
         Raises:
-            MachineError: It was not, or no one knows.
+            MachineError: It was not restored, or the outcome is unknown.
         """
         ...

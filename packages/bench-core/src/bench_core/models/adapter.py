@@ -159,7 +159,7 @@ class Adapter(ABC):
         try:
             described = await asyncio.wait_for(self._look_up(self._client()), timeout_s)
             return window_in(wire(described))
-        # on any error the trial goes on without the window, and learns it from a refusal
+        # on any error the trial goes on without the window, and learns its size from a refusal
         except Exception:  # noqa: BLE001
             return None
 

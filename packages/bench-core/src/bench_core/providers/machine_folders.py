@@ -139,7 +139,7 @@ class MachineFolders:
         """Remove all files that a machine's process left in its folder.
 
         Raises:
-            MachineError: Something of it is still there, or the machine was removed.
+            MachineError: Some part of it is still there, or the machine was removed.
         """
         await asyncio.to_thread(shutil.rmtree, self.work(name), ignore_errors=True)
         try:
@@ -181,7 +181,7 @@ class MachineFolders:
         """End the machine's process group; its folder stays.
 
         Raises:
-            MachineError: Something of it still runs.
+            MachineError: Some part of it still runs.
         """
         place = self.folder / name
         await self._end(place)
@@ -191,7 +191,7 @@ class MachineFolders:
         """End the machine and remove its folder; one that is gone already is fine.
 
         Raises:
-            MachineError: Something of it is still there.
+            MachineError: Some part of it is still there.
         """
         gone = self.folder / f"{_GONE}{name}"
         await self._clear(gone)  # a removal that was cut short
@@ -245,7 +245,7 @@ class FolderBackend:
         """End the machine's processes and remove its folder with its contents.
 
         Raises:
-            MachineError: Something of it is still there.
+            MachineError: Some part of it is still there.
         """
         await self._folders.remove(name)
 

@@ -72,7 +72,7 @@ def body_length(lengths: Sequence[str], encodings: Sequence[str], most: int) -> 
 
 
 def check_host(hosts: Sequence[str]) -> None:
-    """Refuse a request that names another machine, as pages do whose DNS name points to this machine (DNS rebinding).
+    """Refuse a request that names another machine, as pages do after DNS rebinding to this one.
 
     Raises:
         RefusedRequestError: It has no host, several, or one that is not of this machine's loopback.

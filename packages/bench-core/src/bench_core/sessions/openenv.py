@@ -91,7 +91,7 @@ class OpenEnvServer:
     async def close(self) -> None:
         """Wait until the worlds of sessions that are over have ended.
 
-        A remaining one would end during the interpreter's exit, when no thread answers any more: the
+        A remaining one would end during the interpreter's exit, when threads no longer answer: the
         server would then hang.
         """
         while self.active:  # noqa: ASYNC110  # only when the server ends
