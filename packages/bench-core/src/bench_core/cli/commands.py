@@ -228,7 +228,7 @@ def _plan_text(plan: RunPlan) -> str:
 
 
 def _capacity_text(plan: RunPlan) -> str:
-    """Show the run's cost with other numbers of machines; unknown columns are left out."""
+    """Show the run's time and cost with other numbers of machines; unknown columns are left out."""
     columns: list[tuple[str, Callable[[Capacity], str | None]]] = [
         ("machines", lambda c: str(c.workers)),
         ("times as fast", lambda c: f"{c.speed_up:.1f}"),

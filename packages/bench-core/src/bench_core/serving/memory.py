@@ -1,4 +1,4 @@
-"""Return memory that a server's threads allocated to the system."""
+"""Let a server's threads share one heap, so the process keeps less memory."""
 
 from __future__ import annotations
 
