@@ -79,8 +79,18 @@ def trial_of(
 ) -> TrialResult:
     """Run a trial of `agent` whose provider answers with `reply`, `late` after it had answered once.
 
-    Where its patience is `endless`, it asks again and again until its time is over.
+    If its patience is `endless`, it asks again and again until its time is over. As in a run, a trial is tried again
+    if this process got no time to run for seconds meanwhile.
     """
+    while True:
+        result = _trial_of(agent, reply, late=late, endless=endless)
+        if result.error is None or result.error.fault != "clock_gap":
+            return result
+
+
+def _trial_of(
+    agent: str, reply: ProviderReply | Answer, *, late: bool, endless: bool
+) -> TrialResult:
     failing = reply if isinstance(reply, Answer) else Answer(status=reply.status, raw=reply.raw)
 
     def answer(_: object) -> Answer:
