@@ -155,7 +155,9 @@ class _Tail(Generic[R]):
     @property
     def damage(self) -> tuple[str, ...]:
         """Return in a sentence how many lines could not be read."""
-        return (f"{self._path.name} has {counted(self.bad, 'damaged line')}",) if self.bad else ()
+        return (
+            (f"{self._path.name} has {counted(self.bad, 'more damaged line')}",) if self.bad else ()
+        )
 
 
 class ProgressReader:
