@@ -100,6 +100,7 @@ class _Watched:
 
     async def run(self, task: Any, environment: Any, context: Any) -> Any:
         name = MODELS[self.name]
+        self.seen.clear()  # an attempt before this one ended by a fault of the browser or the machine
         with ModelServer(self._answer, rules=Rules()) as server:
             model = open_model(
                 name, api_key="a key of some length", base_url=server.base_url(name.partition(":")[0]),
@@ -190,7 +191,7 @@ WORLDS = {"webarena": _webarena, "multireal": _multireal, "waa": _waa}
 
 def _run(benchmark: Any, agent: Any, task: str, out: Path, steps: int) -> None:
     spec = RunSpec(
-        tasks=TaskFilter(ids=(task,)), agent=agent.name, attempts=1, world="built-in", timing="fast",
+        tasks=TaskFilter(ids=(task,)), agent=agent.name, attempts=3, world="built-in", timing="fast",
         limits=Limits(max_steps=steps),
     )  # fmt: skip
     run_environment = RunEnvironment(agent_for=lambda *_: agent, locks=NoLocks())
