@@ -144,7 +144,7 @@ def test_site_that_never_answers_gives_no_score(tmp_path: Path, silent: str) -> 
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (("tasks", "--task", "abc"), "'abc' is no task id"),
+        (("tasks", "--task", "abc"), "'abc' is not a task id"),
         (("tasks", "--task", "9-3"), "write '3-9'"),
         (("tasks", "--site", "shoping"), "shoping"),
         (("run", "--config", "absent.yaml", "--task", "0", "--agent", "x"), "absent.yaml"),

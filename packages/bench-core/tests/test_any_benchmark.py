@@ -172,7 +172,7 @@ def test_trials_that_a_rescore_scored_are_not_left_to_do(site: Path) -> None:
     [
         pytest.param("nobody", "do-nothing", "unknown benchmark 'nobody'", id="unknown"),
         pytest.param("sums:Needy", "do-nothing", "made without arguments", id="needs-arguments"),
-        pytest.param("sums:Adder", "do-nothing", "'sums:Adder' is no benchmark", id="an-agent"),
+        pytest.param("sums:Adder", "do-nothing", "'sums:Adder' is not a benchmark", id="an-agent"),
         pytest.param("sums", "nobody", "unknown agent 'nobody'", id="unknown-agent"),
         pytest.param("sums", "tool-calling", "opens a text", id="wrong-environment"),
     ],

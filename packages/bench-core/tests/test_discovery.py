@@ -243,7 +243,7 @@ def test_an_agent_is_made_of_a_class_or_taken_as_it_is(tmp_path: Path, name: str
         ("idel", "UnknownPluginError", "unknown agent 'idel'"),
         ("no_such_dummy:Idle", "InputError", "no module 'no_such_dummy'"),
         ("idle_dummy:NoSuch", "InputError", "has no 'NoSuch'"),
-        ("pathlib:Path", "InputError", "'pathlib:Path' is no agent"),
+        ("pathlib:Path", "InputError", "'pathlib:Path' is not an agent"),
         ("idle_dummy:NO_AGENT", "InputError", "cannot be made without arguments"),
         ("idle_dummy:Picky", "InputError", "'idle_dummy:Picky' cannot be made without arguments"),
     ],

@@ -122,7 +122,7 @@ def test_the_evaluation_has_folders_of_its_own(run_path: Path) -> None:
 
 
 def test_an_unknown_evaluation_is_told(run_path: Path) -> None:
-    with pytest.raises(RunFolderError, match="is no later evaluation"):
+    with pytest.raises(RunFolderError, match="is not a later evaluation"):
         read_rescore(run_path, "nothing")
 
 

@@ -115,7 +115,7 @@ def test_export_lists_its_forms_one_a_line() -> None:
     lines = [
         line.strip() for line in CliRunner().invoke(main, ["export", "--help"]).output.splitlines()
     ]
-    assert "baseline      what later runs are compared with (a file)" in lines
+    assert "baseline      numbers that later runs are compared with (a file)" in lines
 
 
 def test_a_place_that_cannot_be_written_is_an_input_error(run: Runs, tmp_path: Path) -> None:

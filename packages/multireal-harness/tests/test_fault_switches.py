@@ -51,9 +51,9 @@ def test_a_fault_is_read(text: str, fault: AppFault) -> None:
     [
         ("dining,finish=503", "begin with app=NAME"),
         ("app=dining", "begin with app=NAME"),
-        ("app=dining,finish", "is no fault"),
-        ("app=dining,inbox=503", "is no page"),
-        ("app=dining,finish=explode", "is no fault"),
+        ("app=dining,finish", "is not a fault"),
+        ("app=dining,inbox=503", "is not a page"),
+        ("app=dining,finish=explode", "is not a fault"),
     ],
     ids=["no app", "no fault", "no value", "no page", "no kind"],
 )

@@ -133,7 +133,7 @@ def test_what_an_agent_of_a_checkout_raises_is_its_own_failure(
         ({"class": "no_such_module:Navi"}, "cannot be made"),
         ({"class": "json:JSONDecoder"}, "it has no `predict`"),
         ({"class": "json:JSONDecoder", "checkout": "/nowhere"}, "there is no checkout"),
-        ({"class": "json:JSONDecoder", "arguments": "["}, "is no JSON"),
+        ({"class": "json:JSONDecoder", "arguments": "["}, "is not JSON"),
     ],
 )
 def test_a_class_that_cannot_be_used_is_named(

@@ -172,5 +172,5 @@ def test_a_file_that_is_no_task_is_named(folder: Path, content: str) -> None:
 @pytest.mark.parametrize("content", ["[]", '{"a": 1}', '{"a": [1]}'])
 def test_a_file_that_is_no_index_is_refused(tmp_path: Path, content: str) -> None:
     (tmp_path / "i.json").write_text(content, encoding="utf-8")
-    with pytest.raises(RecordError, match="is no index"):
+    with pytest.raises(RecordError, match="is not an index"):
         read_index(tmp_path / "i.json")

@@ -272,7 +272,7 @@ def test_a_proxy_of_the_environment_is_ignored(vm: FakeVm, monkeypatch: pytest.M
 
 @pytest.mark.parametrize("text", ["", "http://", "ftp://vm", "vm:port", "http://[1"])
 def test_what_is_no_address_is_refused(text: str) -> None:
-    with pytest.raises(InputError, match="is no address"):
+    with pytest.raises(InputError, match="is not an address"):
         vm_url(text)
 
 

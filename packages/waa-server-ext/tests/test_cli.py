@@ -50,7 +50,7 @@ def test_help_loads_neither_flask_nor_httpx_nor_pydantic() -> None:
             "holds no tasks",
         ),
         (["--vm", "1.2.3.4:5001", "--waa-checkout", str(MINIATURE)], "port 5000 only"),
-        (["--vm", "1.2.3.4", "--waa-checkout", "."], "is no Windows Agent Arena checkout"),
+        (["--vm", "1.2.3.4", "--waa-checkout", "."], "is not a Windows Agent Arena checkout"),
         (["--vm", "1.2.3.4", "--waa-checkout", ".", "--fidelity", "fixed"], "leave --waa-checkout"),
         (["--vm", "1.2.3.4", "--tasks-dir", "nowhere"], "there is no folder of tasks at nowhere"),
     ],
@@ -139,7 +139,7 @@ def test_a_simulation_without_its_extra_says_what_to_install() -> None:
 @pytest.mark.parametrize(
     ("arguments", "why"),
     [
-        (["build", ".", "--out", "machine"], "is no Windows Agent Arena checkout"),
+        (["build", ".", "--out", "machine"], "is not a Windows Agent Arena checkout"),
         (["build", "PART", "--out", "machine"], "give a whole checkout"),
         (["build", "CHECKOUT", "--out", "."], "exists already"),
         (["build", "CHECKOUT", "--out", "machine"], "apt-get install wine wine64 xvfb openbox"),

@@ -74,7 +74,7 @@ def test_waa_s_own_server_without_evaluate_is_recognised(tmp_path: Path) -> None
 def test_what_is_not_a_checkout_is_told(tmp_path: Path) -> None:
     status, detail, _ = findings(tmp_path, checkout=tmp_path)["evaluators"]
     assert status == "fail"
-    assert "is no Windows Agent Arena checkout" in detail
+    assert "is not a Windows Agent Arena checkout" in detail
 
 
 @pytest.mark.parametrize("name", ["main.py", "none.py"])

@@ -138,7 +138,7 @@ def test_nothing_configured_says_what_to_do() -> None:
         ("sites: [", "cannot read"),
         ("other: 1", "has no 'sites'"),
         ("sites: {shoping: {url: 'http://x'}}", "shoping"),
-        ("sites: {shopping: {url: 'shop.test:7770'}}", "is no site URL"),
+        ("sites: {shopping: {url: 'shop.test:7770'}}", "is not a site URL"),
         ("sites: {shopping: {username: me}}", "urls"),
         ("sites: {shopping: {url: 'http://x', colour: red}}", "colour"),
         ("sites: {shopping: 5}", "shopping is 5"),

@@ -20,7 +20,7 @@ def test_a_file_that_is_no_login_is_named_without_its_cookies(tmp_path: Path) ->
     with pytest.raises(InputError) as raised:
         read_cookies(tmp_path, "gitlab")
     message = str(raised.value)
-    assert "gitlab.json is no login: field url is missing" in message
+    assert "gitlab.json is not a login: field url is missing" in message
     assert "webarena-runner auth capture" in message
     assert secret not in message
     assert "validation error" not in message

@@ -236,7 +236,7 @@ def load_agent(name: str) -> Agent:
     if not isinstance(agent, Agent):
         lacks = " and no ".join(f"`{each}`" for each in ("name", "run") if not hasattr(agent, each))
         raise InputError(
-            f"{name!r} is no agent: it has no {lacks}; an agent has a `name` and an "
+            f"{name!r} is not an agent: it has no {lacks}; an agent has a `name` and an "
             "`async def run(self, task, environment, context)`"
         )
     return agent
@@ -265,7 +265,7 @@ def load_benchmark(name: str) -> Benchmark:
         ) from error
     if not isinstance(made, Benchmark):
         raise InputError(
-            f"{name!r} is no benchmark: it needs `name`, `tasks`, `open` and `evaluate`"
+            f"{name!r} is not a benchmark: it needs `name`, `tasks`, `open` and `evaluate`"
         )
     return made
 

@@ -63,7 +63,7 @@ def guide_of(benchmark: str) -> AgentGuide:
         return AgentGuide()
     guide = plugin.load()
     if not isinstance(guide, AgentGuide):
-        raise InputError(f"{plugin.value!r} is no AgentGuide")
+        raise InputError(f"{plugin.value!r} is not an AgentGuide")
     return guide
 
 

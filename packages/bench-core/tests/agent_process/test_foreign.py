@@ -196,8 +196,8 @@ def test_proctors_own_agents_work_there_and_know_the_benchmarks_guide(
 @pytest.mark.parametrize(
     ("process", "said"),
     [
-        ({"python": "/no/such/python"}, "is no program that can be run"),
-        ({"python": "/bin/true"}, "is no Python that answers"),
+        ({"python": "/no/such/python"}, "is not a program that can be run"),
+        ({"python": "/bin/true"}, "is not a Python that answers"),
         ({"command": "no-such-program agent.mjs"}, "there is no program 'no-such-program'"),
         ({"command": "python 'agent"}, "cannot be read"),
         ({"command": " "}, "is empty"),

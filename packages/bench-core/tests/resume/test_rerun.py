@@ -85,7 +85,9 @@ def test_another_rerun_does_not_wait_for_one_that_was_interrupted(
 @pytest.mark.parametrize("asked", ["faild", "quick-3"])
 def test_a_rerun_of_something_else_is_refused(run: Callable[..., RunOutcome], asked: str) -> None:
     run()
-    with pytest.raises(InputError, match=f"'{asked}' is no task of this run and none of failed, "):
+    with pytest.raises(
+        InputError, match=f"'{asked}' is not a task of this run and none of failed, "
+    ):
         run(rerun=(asked,))
 
 

@@ -125,9 +125,9 @@ def test_a_session_works_again_after_a_failure() -> None:
 def test_what_is_no_action_costs_no_step() -> None:
     with sessions.open(COUNTING, task="1") as session:
         session.reset()
-        with pytest.raises(InputError, match="this is no action"):
+        with pytest.raises(InputError, match="this is not an action"):
             session.step({"kind": "explode"})
-        with pytest.raises(InputError, match="this is no action"):
+        with pytest.raises(InputError, match="this is not an action"):
             session.step({"kind": "click", "count": 99})
         assert session.state.step_count == 0
         session.step(MORE)
@@ -221,7 +221,7 @@ def test_what_is_no_action_costs_only_its_own_session_a_step(given: Any) -> None
             True, False, True,
         ]  # fmt: skip
         assert isinstance(ended[1], InputError)
-        assert "no action" in str(ended[1])
+        assert "not an action" in str(ended[1])
         assert [each.phase for each in group.states] == ["over", "open", "over"]
         again = group.step([None, {"kind": "done"}, None])[1]
         assert isinstance(again, sessions.SessionStep)

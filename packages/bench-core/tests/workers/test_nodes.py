@@ -121,11 +121,11 @@ def test_labels_that_no_node_carries_are_missing() -> None:
 
 @pytest.mark.parametrize("text", ["gitlab", "http://", "host:port", "gitlab:99999"])
 def test_what_is_no_address_is_refused(text: str) -> None:
-    with pytest.raises(InputError, match="no address: give HOST:PORT or a URL"):
+    with pytest.raises(InputError, match="not an address: give HOST:PORT or a URL"):
         address_of(text)
 
 
 def test_an_address_that_cannot_be_asked_is_wrong_usage(run_command: Callable[..., Any]) -> None:
     told = run_command("nodes", "doctor", "--reach", "gitlab")
     assert told.returncode == 2
-    assert "'gitlab' is no address" in told.stderr
+    assert "'gitlab' is not an address" in told.stderr

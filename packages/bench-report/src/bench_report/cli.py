@@ -37,7 +37,7 @@ _STRICT = click.option(
     "--count-errors-as-failures",
     "strict",
     is_flag=True,
-    help="Let trials without a score enter all rates as failures.",
+    help="Count trials without a score as failures in all rates.",
 )
 _MIX = click.option(
     "--mix",
@@ -108,13 +108,13 @@ def main() -> None:
 @click.option(
     "--one-file",
     is_flag=True,
-    help="Keep all evidence in the page; beyond 3 MB it is written beside it.",
+    help="Keep all evidence in the page. [default: beyond 3 MB it goes to separate files]",
 )
 @json_option
 def build(runs: tuple[Path, ...], out: Path | None, **options: Any) -> None:
     """Write a report of one or more run folders, also while they are being written.
 
-    Several runs stand side by side, the first one is the baseline of the comparison.
+    Several runs are shown side by side and compared with the first.
     """
     from bench_report.report_files import build_report
     from bench_report.terminal import report_lines
@@ -133,10 +133,10 @@ def build(runs: tuple[Path, ...], out: Path | None, **options: Any) -> None:
 
 @main.command()
 @click.option("--out", "-o", type=_FOLDER, default=Path("runs/report-demo"), show_default=True,
-              metavar="DIR", help="Gets three run folders and the report.")  # fmt: skip
+              metavar="DIR", help="Folder for the three run folders and the report.")  # fmt: skip
 @json_option
 def demo(out: Path, *, as_json: bool) -> None:
-    """Invent three runs and report on them: no agent, no key, no browser."""
+    """Report on three made-up runs: no agent, no key, no browser."""
     from bench_report.demo import run_demo
     from bench_report.terminal import report_lines
 
@@ -168,8 +168,8 @@ def schema(what: str) -> None:
     "--against",
     type=_PATH,
     metavar="RUN|FILE",
-    help="Run folder or baseline file to compare with.  [default: the first of several runs; of one, "
-    "baseline.json beside it, or here]",
+    help="Run folder or baseline file to compare with.  [default: the first of several runs; for one, baseline.json "
+    "next to it, or here]",
 )
 @_STRICT
 @_MIX
@@ -205,7 +205,7 @@ def compare(
     "--against",
     type=_PATH,
     metavar="RUN|FILE",
-    help="Run folder or baseline file to compare with.  [default: baseline.json beside the run, or here]",
+    help="Run folder or baseline file to compare with.  [default: baseline.json next to the run, or here]",
 )
 @click.option(
     "--tolerance",
@@ -233,7 +233,7 @@ def compare(
     callback=lambda _ctx, _parameter, value: value.replace("-", "_"),
     default="same-tasks",
     show_default=True,
-    help="Whether `fine` shall hold for these tasks, or for new tasks of this kind.",
+    help="Whether `fine` is about these tasks, or about new tasks of this kind.",
 )
 @click.option(
     "--looks", is_flag=True, help="Decide by the looks stored in a run that may stop early."
@@ -241,18 +241,18 @@ def compare(
 @click.option(
     "--fail-broken",
     is_flag=True,
-    help="Exit with 1 also when a task solved in every trial before is solved in none now "
-    "(false alarms are then not bounded).",
+    help="Also exit with 1 if a task solved in every trial before is solved in none now (false alarms are then not "
+    "bounded).",
 )
 @click.option(
     "--require-clean",
     is_flag=True,
-    help="Exit with 1 also when a trial of the run is flagged, with 3 when one was not watched.",
+    help="Also exit with 1 if a trial of the run is flagged, and with 3 if one was not watched.",
 )
 @click.option(
     "--even-damaged",
     is_flag=True,
-    help="Decide also on a run that is not as it was written, and say so.  [default: refuse it]",
+    help="Also decide on a run that changed since it was written, and say so.  [default: refuse it]",
 )
 @_STRICT
 @_MIX
@@ -261,9 +261,8 @@ def compare(
 def gate(ctx: click.Context, /, new: Path, against: Path | None, **options: Any) -> None:
     """Decide whether a run is worse than a baseline.
 
-    Exits with 0 when a drop beyond the tolerance is ruled out, 1 for a regression, 3 when there is
-    not enough evidence for either. A run that is damaged, or lacks results that it once had, is refused
-    with 2.
+    Exits with 0 if a drop beyond the tolerance is ruled out, 1 for a regression, 3 if there is not enough evidence
+    for either. A run that is damaged or lost results is refused with 2.
     """
     from bench_core.run_folder import stored_baseline
     from bench_core.terminal import plain_text
@@ -295,12 +294,12 @@ def gate(ctx: click.Context, /, new: Path, against: Path | None, **options: Any)
 
 
 @main.command()
-@click.option("--tasks", type=click.IntRange(min=2), metavar="N", help="Tasks there are.")
+@click.option("--tasks", type=click.IntRange(min=2), metavar="N", help="Number of tasks.")
 @click.option(
     "--templates",
     type=click.IntRange(min=2),
     metavar="N",
-    help="Templates these tasks are made from.  [default: the pilot's, else none]",
+    help="Number of templates these tasks are made from.  [default: the pilot's, else none]",
 )
 @click.option(
     "--trials",
@@ -313,7 +312,7 @@ def gate(ctx: click.Context, /, new: Path, against: Path | None, **options: Any)
     "--difference",
     metavar="SHARE",
     callback=share_of,
-    help="Difference that shall be found, e.g. 5pp.",
+    help="Difference to detect, e.g. 5pp.",
 )
 @click.option(
     "--design",
@@ -337,7 +336,7 @@ def gate(ctx: click.Context, /, new: Path, against: Path | None, **options: Any)
     callback=share_of,
     default="80%",
     show_default=True,
-    help="Chance to find the difference.",
+    help="Chance of detecting the difference.",
 )
 @click.option(
     "--level",
@@ -351,8 +350,8 @@ def gate(ctx: click.Context, /, new: Path, against: Path | None, **options: Any)
 def plan(*, as_json: bool, **options: Any) -> None:
     """Show what difference a run can detect, or how large it must be to detect one.
 
-    With --tasks: the smallest difference found. With --difference: the tasks needed. With both: how
-    likely it is to be found. With --pilot alone: what a run like it can detect.
+    With --tasks: the smallest difference it can detect. With --difference: the tasks needed. With both: the chance of
+    detecting it. With --pilot alone: the difference that a run like it can detect.
     """
     from bench_report.comparison.designs import designs
     from bench_report.terminal import plans_text
@@ -376,7 +375,7 @@ def plan(*, as_json: bool, **options: Any) -> None:
     metavar="FILE",
     help="Your own Jinja template, for `template`.",
 )
-@click.option("--pdf", is_flag=True, help="Also print `figures` as PDF, by Chromium.")
+@click.option("--pdf", is_flag=True, help="Also print `figures` as PDF, with Chromium.")
 @click.option("--title", metavar="TEXT", help="Title of the document.")
 @click.option(
     "--dataset",
@@ -387,7 +386,7 @@ def plan(*, as_json: bool, **options: Any) -> None:
 @_MIX
 @json_option
 def export(what: str, runs: tuple[Path, ...], out: Path, **options: Any) -> None:
-    """Write runs in another form.
+    """Write runs in another format.
 
     WHAT is one of:
 
@@ -396,9 +395,9 @@ def export(what: str, runs: tuple[Path, ...], out: Path, **options: Any) -> None
     atif          ATIF trajectories, one file per trial (a folder)
     every-eval-ever  records of Every Eval Ever: an aggregate, and a line for each trial (a folder)
     eval-results  an entry for `.eval_results` of a model page on the Hugging Face Hub (a .yaml file)
-    baseline      what later runs are compared with (a file)
+    baseline      numbers that later runs are compared with (a file)
     results       a row for each result, for DuckDB, Polars and others (a .parquet file)
-    comparison    models side by side (a .md file, and .json beside it)
+    comparison    models side by side (a .md and a .json file)
     waa-baseline  two harnesses on the same tasks (a .md file)
     webarena      sites and template average (a .md file)
     template      your own document
@@ -423,17 +422,17 @@ def export(what: str, runs: tuple[Path, ...], out: Path, **options: Any) -> None
 @click.argument("path", type=_PATH)
 @click.option("--out", "-o", type=_FOLDER, required=True, metavar="DIR", help="Run folder to make.")
 @click.option(
-    "--scorer", metavar="NAME", help="Whose score counts, in an Inspect log with several."
+    "--scorer", metavar="NAME", help="The scorer whose score counts, if an Inspect log has several."
 )
 @click.option(
     "--benchmark",
     default="atif",
     metavar="NAME",
     show_default=True,
-    help="Name of the benchmark, where ATIF files do not state it.",
+    help="Name of the benchmark, if ATIF files do not state it.",
 )
 def import_(what: str, path: Path, out: Path, **options: Any) -> None:
-    """Make a run folder from another tool's log: an Inspect EvalLog, or ATIF trajectories."""
+    """Make a run folder from another tool's log: an Inspect EvalLog or ATIF trajectories."""
     from bench_report.exports import import_run
 
     click.echo(f"  {import_run(what, path, out, **options)}")  # type: ignore[arg-type]  # click has checked it
@@ -448,9 +447,9 @@ def import_(what: str, path: Path, out: Path, **options: Any) -> None:
     metavar="SECONDS",
     default=1.0,
     show_default=True,
-    help="Time between two readings of the folder.",
+    help="Seconds between two readings of the folder.",
 )
-@click.option("--once", is_flag=True, help="Show the state once and end.")
+@click.option("--once", is_flag=True, help="Show the state once and exit.")
 @json_option
 def watch(run: Path, *, every_s: float, once: bool, as_json: bool) -> None:
     """Follow a run that is being written, until no process works on it any more."""
@@ -470,7 +469,7 @@ def watch(run: Path, *, every_s: float, once: bool, as_json: bool) -> None:
 
 @main.group()
 def notes() -> None:
-    """Exchange what people noted on the trials of a run."""
+    """Export, import and merge people's notes on the trials of a run."""
 
 
 @notes.command("export")
@@ -486,7 +485,7 @@ def notes() -> None:
 @click.option(
     "--outcomes",
     is_flag=True,
-    help="Write whether trials really passed, as people said, for `llm-judge calibrate`.",
+    help="Write people's verdicts on whether trials passed, for `llm-judge calibrate`.",
 )
 @json_option
 def export_notes(run: Path, out: Path, *, outcomes: bool, as_json: bool) -> None:
@@ -502,7 +501,7 @@ def export_notes(run: Path, out: Path, *, outcomes: bool, as_json: bool) -> None
 @click.argument("files", nargs=-1, required=True, type=_PATH, metavar="FILE...")
 @json_option
 def import_notes(run: Path, files: tuple[Path, ...], *, as_json: bool) -> None:
-    """Add notes that `notes export` wrote to their run; those that are there already are left out."""
+    """Add notes that `notes export` wrote to RUN; notes already there are left out."""
     from bench_report.note_files import import_notes as import_from
 
     number = import_from(run, files)
@@ -514,7 +513,7 @@ def import_notes(run: Path, files: tuple[Path, ...], *, as_json: bool) -> None:
 @click.argument("others", nargs=-1, required=True, type=_FOLDER, metavar="OTHER...")
 @json_option
 def merge_notes(run: Path, others: tuple[Path, ...], *, as_json: bool) -> None:
-    """Add the notes of other copies of a run, in which other people labelled, to RUN."""
+    """Add notes to RUN from copies of it that other people labelled."""
     from bench_report.note_files import import_notes as import_from
 
     number = import_from(run, others)
@@ -535,9 +534,9 @@ def merge_notes(run: Path, others: tuple[Path, ...], *, as_json: bool) -> None:
 @_MIX
 @click.option("--open/--no-open", "open_", default=False, help="Open it in the browser.")
 @click.option(
-    "--no-token", is_flag=True, help="Answer every program of this machine, and take no notes."
+    "--no-token", is_flag=True, help="Need no token from local programs, and refuse notes."
 )
-@click.option("--as", "by", metavar="NAME", help="Who writes notes.  [default: this user]")
+@click.option("--as", "by", metavar="NAME", help="Author of the notes.  [default: this user]")
 @click.option(
     "--label",
     "labels",
@@ -551,7 +550,7 @@ def serve(
 ) -> None:
     """Show the report live in a browser on this machine, until Ctrl-C; label trials and add notes there.
 
-    Its address has a token: that of $BENCH_REPORT_TOKEN, or a new one in a page that is named.
+    Its address has a token: $BENCH_REPORT_TOKEN, or a new one in an HTML file whose path is printed.
     """
     from bench_core.serving import ServerToken, token_file
     from bench_report.live.server import serve as serve_runs

@@ -55,7 +55,7 @@ def export(
         template: The user's own template, for `template`.
         pdf: Also print `figures` as PDF, by the Chromium of this machine.
         title: Of the document.
-        count_errors_as_failures: Let trials without a score enter all rates as failures.
+        count_errors_as_failures: Count trials without a score as failures in all rates.
         mix: Allow runs that cannot be compared, and label the document as mixed.
         dataset: The data set of the Hugging Face Hub that `eval-results` are of.
 

@@ -43,7 +43,7 @@ def report_of(
         runs: The runs, from `read_runs`.
         out: The folder the report will be in; paths to evidence are relative to it.
         title: By default made from the benchmark and the runs.
-        count_errors_as_failures: Let trials without a score enter all rates as failures.
+        count_errors_as_failures: Count trials without a score as failures in all rates.
         mix: Allow runs that cannot be compared, and label the report as mixed.
         live: The report is read while runs go on: those that are not complete have no intervals.
         now: When the report is made; the current time by default.

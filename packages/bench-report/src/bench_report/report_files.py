@@ -50,7 +50,7 @@ def build_report(
         out: Made when missing; files of an earlier report are replaced.
         formats: Any of `html`, `md`, `json`, `latex`, `csv`, `parquet`, `junit`.
         title: By default made from the benchmark and the runs.
-        count_errors_as_failures: Let trials without a score enter all rates as failures.
+        count_errors_as_failures: Count trials without a score as failures in all rates.
         mix: Allow runs that cannot be compared, and label the report as mixed.
         screenshots: Whether the page contains screenshots or links to them.
         one_file: Whether the page contains all evidence, however much that is.
@@ -105,7 +105,7 @@ def write_report(
             # Writing would follow a link or wait for a pipe: `out` may be in a received run folder.
             if path.is_symlink() or path.is_fifo():
                 raise InputError(
-                    f"{path} is no plain file or folder: remove it, or use another --out"
+                    f"{path} is not a plain file or folder: remove it, or use another --out"
                 )
         written = []
         if "html" in wanted:

@@ -80,7 +80,7 @@ class Judge:
         policy: The rules; see `JudgePolicy`.
         calibration: The result of `calibrate` for this judge, or its file.
         api_key: Of the first model, instead of its provider's environment variable.
-        base_url: Of the first model's API.
+        base_url: URL of the first model's API.
         cache: Keeps replies by prompt, schema, evidence, model and sample.
         cassette: Records or replays the calls of both models.
         prices: Prices of calls; by default the published ones.

@@ -17,7 +17,7 @@ class JudgePolicy(Record):
 
     Attributes:
         chars: Characters of evidence.
-        pictures: Screenshots shown at most.
+        pictures: Maximum number of screenshots shown.
         samples: Independent answers of the first model; all must agree.
         max_output_tokens: For one reply; asked again with twice as many if it does not suffice.
         low_margin: A confidence below this asks the second model.

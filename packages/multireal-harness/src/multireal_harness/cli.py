@@ -70,8 +70,8 @@ def _faults(
 
 _tasks_dir_option = option(
     "Tasks", "--tasks-dir", metavar="DIR",
-    help="Folder of tasks; `v1` and `v2` are agisdk's where it is installed, `built-in` the built-in ones.  "
-    "[default: $MULTIREAL_TASKS_DIR]",
+    help="Folder of tasks; `v1` and `v2` are agisdk's, if it is installed, `built-in` the built-in ones.  [default: "
+         "$MULTIREAL_TASKS_DIR]",
 )  # fmt: skip
 _models_dir_option = option(
     "Model", "--models-dir", type=click.Path(exists=True, file_okay=False, path_type=Path), metavar="DIR",
@@ -88,14 +88,14 @@ _fault_option = option(
 _query_options = stacked(
     option("Tasks", "--app", "--websites", "apps", multiple=True, metavar="NAME",
            help="Only tasks that use this app; repeat it for alternatives."),
-    option("Tasks", "--min-apps", type=click.IntRange(min=1), metavar="N", help="Only tasks with at least so many apps."),
-    option("Tasks", "--max-apps", type=click.IntRange(min=1), metavar="N", help="Only tasks with at most so many apps."),
+    option("Tasks", "--min-apps", type=click.IntRange(min=1), metavar="N", help="Only tasks with N apps or more."),
+    option("Tasks", "--max-apps", type=click.IntRange(min=1), metavar="N", help="Only tasks with N apps or fewer."),
     option("Tasks", "--difficulty", "difficulties", multiple=True, metavar="NAME",
            help="Only tasks of this difficulty."),
 )  # fmt: skip
 _judge_options = stacked(
     option("Results", "--judge", metavar="NAME",
-           help="Judge to ask where a query fails, such as `llm-judge`."),
+           help="Judge to ask if a query fails, such as `llm-judge`."),
     option("Results", "--judge-model", metavar="PROVIDER:MODEL", help="The judge's model."),
     option("Results", "--judge-second", metavar="PROVIDER:MODEL",
            help="A second model that must agree before anything passes."),
@@ -105,14 +105,14 @@ _judge_options = stacked(
     option("Results", "--judge-claims", type=click.Path(exists=True, dir_okay=False, path_type=Path), metavar="FILE",
            help="File of claims (`llm-judge claims compile`) that decide criteria before the judge's model is asked."),
     option("Results", "--judge-calibration", type=click.Path(exists=True, dir_okay=False, path_type=Path), metavar="FILE",
-           help="File that `llm-judge calibrate --out` wrote; confidence is then a measured one."),
+           help="File written by `llm-judge calibrate --out`; confidence is then a measured one."),
     option("Results", "--judge-max-cost", "judge_max_cost_usd", type=FiniteRange(min=0, min_open=True), metavar="USD",
            help="Budget for judging one trial."),
     option("Results", "--audit-passes", type=FiniteRange(0, 1), default=0.0, show_default=True, metavar="SHARE",
            help="Also ask the judge about this share of passed tasks."),
     option("Results", "--no-hybrid", is_flag=True, help="Score by queries alone, without a judge."),
     option("Results", "--label-budget", type=click.IntRange(min=1), metavar="N",
-           help="At the end list N judged trials for a person to label, in labelling/ of the folder."),
+           help="At the end, list N judged trials for a person to label, in the run folder's labelling/."),
 )  # fmt: skip
 _rule_options = stacked(
     option("Results", "--queries", type=click.Choice(["original", "fixed"]), default="original", show_default=True,
@@ -132,20 +132,20 @@ _environment_options = stacked(
     option("Where it runs", "--timezone", default="America/Denver", show_default=True, metavar="NAME",
            callback=_refuse_unknown_zone, help="Time zone of the pages."),
     _models_dir_option,
-    option("Model", "--allow-model-mismatch", is_flag=True, help="Continue when the API answers with another model."),
+    option("Model", "--allow-model-mismatch", is_flag=True, help="Continue if the API answers with another model."),
 )  # fmt: skip
 
 
 @runner_group("multireal-harness", __version__, examples=EXAMPLES)
 def main() -> None:
-    """Run agents on multi-app web tasks; queries score them, a judge where queries fail."""
+    """Run agents on multi-app web tasks; scored by queries, and by a judge if a query fails."""
 
 
 @common_command(
     main, _tasks_dir_option, _query_options, _world_option,
     option("Results", "--end-states", type=click.Path(exists=True, file_okay=False, path_type=Path), metavar="DIR",
-           help="With --checkers: end states in which tasks are done, as for `validate`.  "
-           "[default on the built-in world: its solutions are done in Chromium]"),
+           help="With --checkers: end states in which tasks are done, as for `validate-ground-truth`.  [default on "
+                "the built-in world: its solutions are done in Chromium]"),
     checkers=True,
 )  # fmt: skip
 def tasks(*, audit: Any, end_states: Path | None, as_json: bool, **options: Any) -> None:
@@ -188,7 +188,7 @@ def tasks(*, audit: Any, end_states: Path | None, as_json: bool, **options: Any)
 )
 @json_option
 def lint(**options: Any) -> None:
-    """Find queries that no correct run can satisfy; exit code 1 when there are any."""
+    """Find queries that no correct run can satisfy; exit code 1 if there are any."""
     from multireal_harness.lint import lint_tasks
     from multireal_harness.lint.report import write_fixed
     from multireal_harness.lint.text import lint_text
@@ -227,7 +227,7 @@ def run(**options: Any) -> tuple[Prepare, MultiRealRunOptions]:
 
 @common_command(main, _tasks_dir_option)
 def import_(results: Path, tasks_dir: str | None, out: Path, **options: Any) -> ImportedResults:
-    """Make a run folder of agisdk's results in RESULTS, scored again from their end states."""
+    """Make a run folder from agisdk's results in RESULTS, rescored from their end states."""
     from multireal_harness.imported import import_results
     from multireal_harness.tasks import load_tasks, resolve_tasks_dir
 
@@ -322,16 +322,16 @@ def demo(
     default=0.8,
     show_default=True,
     metavar="SHARE",
-    help="Keep states of which the judge is at least this confident.",
+    help="Keep states if the judge is at least this confident.",
 )
 @option(
-    "Tasks", "--force", is_flag=True, help="Also run tasks that have a synthetic state already."
+    "Tasks", "--force", is_flag=True, help="Also run tasks that already have a synthetic state."
 )
 @run_options(agent_required=False)
 def generate(
     *, truth: Path, threshold: float, force: bool, dry_run: bool, as_json: bool, **options: Any
 ) -> None:
-    """Run an agent, and keep end states of which a judge is confident as synthetic ground truth."""
+    """Run an agent, and keep end states that a judge is confident about as synthetic ground truth."""
     from multireal_harness.benchmark import MultiRealBenchmark
     from multireal_harness.ground_truth.generation import harvest, without_truth
     from multireal_harness.options import MultiRealRunOptions

@@ -41,7 +41,7 @@ def check_state(
     seeds: Path | None,
     as_json: bool,
 ) -> None:
-    """Check whether end states (a file or a folder) are sound and contain what the task asks for; exit code 1 when not."""
+    """Check whether end states (a file or a folder) are sound and contain what the task asks for; exit code 1 if not."""
     from multireal_harness.states.file_checks import check_files, symptoms_text
 
     found = check_files(path, tasks_dir, task, seeds)
@@ -60,7 +60,7 @@ def check_state(
     "--at-least",
     type=FiniteRange(0, 1),
     metavar="SHARE",
-    help="Exit code 1 when they are less similar.",
+    help="Exit code 1 if they are less similar.",
 )
 @json_option
 def compare(first: Path, second: Path, at_least: float | None, as_json: bool) -> None:
@@ -91,7 +91,7 @@ def compare(first: Path, second: Path, at_least: float | None, as_json: bool) ->
     "--claims",
     type=click.Path(exists=True, dir_okay=False, path_type=Path),
     metavar="FILE",
-    help="Also show states on which these claims (`llm-judge claims compile`) and the queries differ.",
+    help="Also show states on which these claims (`llm-judge claims compile`) and the queries disagree.",
 )
 @click.option("--verbose", "-v", is_flag=True, help="Show every eval that does not pass.")
 @json_option
@@ -104,7 +104,7 @@ def validate(
     verbose: bool,
     as_json: bool,
 ) -> None:
-    """Evaluate the tasks' queries on end states of which it is known whether the task was done."""
+    """Evaluate the tasks' queries on end states whose outcome is known."""
     from multireal_harness.ground_truth.validation import find_truth, validate_ground_truth
     from multireal_harness.tasks import load_definitions, resolve_tasks_dir
 
@@ -139,7 +139,7 @@ def validate(
     help="Folder for the files.",
 )
 @click.option(
-    "--with-states", is_flag=True, help="Write end states into the results, not their paths."
+    "--with-states", is_flag=True, help="Write end states into the results instead of their paths."
 )
 def export(run_folder: Path, layout: str, out: Path, with_states: bool) -> None:
     """Write a run's results in another layout."""

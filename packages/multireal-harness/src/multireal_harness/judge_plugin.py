@@ -40,5 +40,5 @@ def load_judge(name: str, model: str | None = None, **options: Any) -> Judge:
         hint = ": pass --judge-model provider:model" if model is None else ""
         raise InputError(f"the judge {name!r} cannot be made{hint} ({error})") from error
     if not isinstance(judge, Judge):
-        raise InputError(f"{name!r} is no judge: it needs a `name` and an async `judge`")
+        raise InputError(f"{name!r} is not a judge: it needs a `name` and an async `judge`")
     return judge

@@ -247,7 +247,7 @@ def _parse(content: bytes, place: str) -> ModelConfig:
         return ModelConfig.model_validate(data)
     except ValidationError as error:
         raise InputError(
-            f"{place} is no model config: {problems_of(error, ModelConfig)}"
+            f"{place} is not a model config: {problems_of(error, ModelConfig)}"
         ) from error
     except ValueError as error:
         raise InputError(f"{place} is not YAML: {error}") from error

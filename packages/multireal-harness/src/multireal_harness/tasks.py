@@ -209,7 +209,7 @@ def _read(path: Path) -> Definition:
     try:
         return Definition.model_validate(json.loads(path.read_bytes()))
     except ValidationError as error:
-        raise InputError(f"{path} is no task: {problems_of(error, Definition)}") from error
+        raise InputError(f"{path} is not a task: {problems_of(error, Definition)}") from error
     except (ValueError, RecursionError) as error:
         raise InputError(f"{path} is not JSON: {error}") from error
 

@@ -79,29 +79,30 @@ _query_options = stacked(
 _vm_options = stacked(
     option("Where it runs", "--vm", "vms", metavar="URL[,URL...]", help="VMs: host, host:port or URL."),
     option("Where it runs", "--evaluate", "evaluators", metavar="URL[,URL...]",
-           help="waa-server-ext, one for each VM in their order; without it nothing is scored."),
+           help="Addresses of waa-server-ext, one for each VM in the same order; without them nothing is scored."),
 )  # fmt: skip
 _evaluator_option = click.option(
     "--evaluate", "evaluator", metavar="URL", required=True, help="The evaluator."
 )
 _world_option = world_option(
-    "VMs of yours, or simulated desktops with tasks of their own, one for each trial."
+    "Your VMs, or simulated desktops with their own tasks, one desktop per trial."
 )
 _episode_options = stacked(
     option("Where it runs", "--timing", type=click.Choice(["vanilla", "fast"]), default="fast", show_default=True,
-           help="vanilla sleeps as WAA does, for parity; fast waits until the screen does not change."),
+           help="vanilla sleeps as WAA does, for parity; fast waits until the screen stops changing."),
     option("Where it runs", "--setup", type=click.Choice(["server", "client"]), default="server", show_default=True,
            help="Run the tasks' set-up steps in the evaluator (server) or in this client."),
     option("Where it runs", "--reset-command", metavar="COMMAND",
            help="Command that restores a VM before each trial; {url} and {host} are filled in."),
     option("Where it runs", "--check-before", is_flag=True,
-           help="Evaluate each task before the agent's part, too, and flag what an earlier trial has left done."),
+           help="Also evaluate each task before the agent acts, and flag tasks that an earlier trial left done."),
     option("Where it runs", "--check-each-step", is_flag=True,
-           help="Evaluate after each action, too, for `rescore --each-step`; on simulated desktops alone."),
+           help="Also evaluate after each action, for `rescore --each-step`; on simulated desktops only."),
     option("Where it runs", "--browser-profile", type=click.Choice(["default", "own"]), default="default", show_default=True,
-           help="Of browsers that the tasks' set-up drives: Chrome 136 and later let no one drive the default one."),
+           help="Profile of the browsers that set-up drives; Chrome 136 and later cannot be driven with the default "
+                "one."),
     option("Where it runs", "--reset", metavar="snapshot[:TAG]",
-           help="With --vm PROVIDER:N: the state before each trial.  [default: that of the start]"),
+           help="With --vm PROVIDER:N: the state to restore before each trial.  [default: the state at the start]"),
     option("Where it runs", "--asset-cache", type=_FOLDER, metavar="DIR",
            help="Folder that caches downloads of --setup client."),
     option("Agent", "--observe", metavar="WHAT[,WHAT...]", callback=_observed,
@@ -127,16 +128,16 @@ main.add_command(vm)
     click.option(
         "--health",
         is_flag=True,
-        help="Show which tasks cannot score, score for nothing, or need the Internet, and why.",
+        help="Show which tasks cannot score, score without any work, or need the Internet, and why.",
     ),
     click.option(
-        "--check-hosts", is_flag=True, help="With --health: ask for every file on the Internet."
+        "--check-hosts", is_flag=True, help="With --health: look up every file on the Internet."
     ),
     click.option(
         "--evaluate",
         "evaluator",
         metavar="URL",
-        help="With --health: score each task on this evaluator's VM, where nothing was done.",
+        help="With --health: score each task on this evaluator's untouched VM.",
     ),
     checkers=True,
 )
@@ -197,7 +198,7 @@ def _show_health(
     _world_option,
     _vm_options,
     option("Where it runs", "--vm-spec", type=click.Path(dir_okay=False, path_type=Path), metavar="FILE",
-           help="With --vm PROVIDER:N, such as qemu:4: what the VMs are, as JSON."),
+           help="With --vm PROVIDER:N, such as qemu:4: JSON specification of the VMs."),
     _episode_options,
     agent="vision",
 )  # fmt: skip
@@ -225,12 +226,12 @@ def rescore(run_folder: Path, evaluator: str, **options: Any) -> None:
 @_source_options
 @_evaluator_option
 @click.option("--action", "history", multiple=True, metavar="ACTION",
-              help="An action of the history as vanilla records it, e.g. FAIL; repeat it for several.")  # fmt: skip
+              help="An action of the history as WAA's harness records it, e.g. FAIL; repeat it for several.")  # fmt: skip
 @json_option
 def evaluate(
     task_id: str, evaluator: str, history: Sequence[str], *, as_json: bool, **options: Any
 ) -> None:
-    """Evaluate a task on the VM as it is now; exit code 1 when it is not done, 3 when that is undecided."""
+    """Evaluate a task on the VM as it is now; exit code 1 if it is not done, 3 if that is undecided."""
     from waa_client.live_evaluation import evaluate_now, verdict_text
     from waa_client.options import WaaTaskOptions
 
@@ -301,13 +302,13 @@ def import_vanilla(
         default="waa",
         show_default=True,
         metavar="NAME",
-        help="What the tasks are of; of another than WAA they are those of --tasks-dir, or all that are found.",
+        help="Benchmark of the tasks; if it is not WAA, tasks are those of --tasks-dir, or all that are found.",
     ),
 )
 def import_(
     results: Path, out: Path, benchmark: str, **options: Any
 ) -> Imported | ImportedExecutions:
-    """Make a run folder of the results in RESULTS: WAA's, V2's, OSWorld's or openadapt-evals'."""
+    """Make a run folder from the results in RESULTS: WAA's, V2's, OSWorld's or openadapt-evals'."""
     from waa_client.imported import import_tree, planned_tasks
     from waa_client.options import WaaTaskOptions
 
@@ -335,7 +336,7 @@ def compare(
     *,
     as_json: bool,
 ) -> None:
-    """Compare a run with a baseline, task by task; exit code 1 when it does not match."""
+    """Compare a run with a baseline, task by task; exit code 1 if it does not match."""
     from waa_client.baseline_comparison import compare_runs, comparison_text, write_report
 
     found = compare_runs(baseline, new, tolerance=tolerance)

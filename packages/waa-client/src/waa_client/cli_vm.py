@@ -32,7 +32,7 @@ def _chosen(command: _Command) -> _Command:
     """Add the options that choose VMs, as those of `run` do."""
     for option in (
         click.option("--vm-spec", type=_SPEC_FILE, metavar="FILE",
-                     help="What the VMs are, as JSON; without it, `process` starts simulated desktops."),
+                     help="JSON specification of the VMs; without it, `process` starts simulated desktops."),
         click.option("--vm", "asked", metavar="PROVIDER:N", required=True,
                      help="Which provider and how many, such as qemu:4."),
     ):  # fmt: skip
@@ -65,7 +65,7 @@ def doctor(asked: str, vm_spec: Path | None, *, as_json: bool) -> None:
 @vm.command()
 @_chosen
 @click.option(
-    "--disk", metavar="FILE", help="qemu: an installed image of Windows, which is only read."
+    "--disk", metavar="FILE", help="qemu: image of an installed Windows; it is only read."
 )
 @click.option(
     "--qmp",
@@ -98,13 +98,13 @@ def doctor(asked: str, vm_spec: Path | None, *, as_json: bool) -> None:
     metavar="N",
     help="Processors of each VM.",
 )
-@click.option("--unscored", is_flag=True, help="There is no evaluator on port 5050.")
-@click.option("--write-only", is_flag=True, help="Write the specification, and start nothing.")
+@click.option("--unscored", is_flag=True, help="The VMs have no evaluator on port 5050.")
+@click.option("--write-only", is_flag=True, help="Write the specification and start nothing.")
 @json_option
 def prepare(
     asked: str, vm_spec: Path | None, *, write_only: bool, as_json: bool, **wishes: Any
 ) -> None:  # fmt: skip
-    """Write FILE where it is missing; boot one VM, save its state for all others, and prove one reset."""
+    """Write FILE if it is missing; boot one VM, save its state for all others, and prove one reset."""
     from waa_client.kept_vms import measure_vm
     from waa_client.vm_specs import VmWishes, waa_spec, write_spec
 
@@ -132,7 +132,7 @@ def prepare(
 )
 @json_option
 def start(asked: str, vm_spec: Path | None, *, hours: int, as_json: bool) -> None:  # fmt: skip
-    """Start VMs and keep them: runs with the same VMs use them, and leave them."""
+    """Start VMs and keep them: runs with the same VMs use them and leave them running."""
     from waa_client.kept_vms import start_vms
 
     provider, count, spec = _read(asked, vm_spec)
@@ -155,7 +155,7 @@ def snapshot(name: str, tag: str, *, as_json: bool) -> None:
 @click.option("--tag", default="initial", show_default=True, metavar="TAG", help="The saved state.")
 @json_option
 def reset(name: str, tag: str, *, as_json: bool) -> None:
-    """Bring a kept VM back to a saved state; exit code 1 when it is not proven clean."""
+    """Restore a kept VM to a saved state; exit code 1 if it is not proven clean."""
     from waa_client.kept_vms import reset_vm
 
     _show([run_coroutine(reset_vm(name, tag))], as_json=as_json)
@@ -173,7 +173,7 @@ def reset(name: str, tag: str, *, as_json: bool) -> None:
 )
 @json_option
 def measure(asked: str, vm_spec: Path | None, *, times: int, as_json: bool) -> None:  # fmt: skip
-    """Measure starts and resets on a VM of its own, each reset proven clean."""
+    """Measure starts and resets on a separate VM; each reset is proven clean."""
     from waa_client.kept_vms import measure_vm
 
     provider, _, spec = _read(asked, vm_spec)

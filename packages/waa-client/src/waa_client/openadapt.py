@@ -299,9 +299,9 @@ def _document(results: Path, name: str) -> dict[str, Any]:
     try:
         found = decode_json(data)
     except ValueError as error:
-        raise InputError(f"{results / name} is no JSON: {error}") from error
+        raise InputError(f"{results / name} is not JSON: {error}") from error
     if not isinstance(found, dict):
-        raise InputError(f"{results / name} is no JSON object")
+        raise InputError(f"{results / name} is not a JSON object")
     return found
 
 

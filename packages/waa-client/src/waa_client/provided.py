@@ -74,7 +74,7 @@ def read_vm_spec(path: Path | None, provider: str) -> dict[str, JsonValue]:
     except (OSError, ValueError) as error:
         raise InputError(f"{path} cannot be read as JSON: {error}") from error
     if not isinstance(found, dict):
-        raise InputError(f"{path} is no JSON object")
+        raise InputError(f"{path} is not a JSON object")
     return found
 
 

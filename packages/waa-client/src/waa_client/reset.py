@@ -122,7 +122,7 @@ def _split(hook: str) -> list[str]:
     try:
         words = shlex.split(hook)
     except ValueError as error:
-        raise InputError(f"the reset command {hook!r} is no command: {error}") from error
+        raise InputError(f"the reset command {hook!r} is not a command: {error}") from error
     if not words:
         raise InputError("the reset command is empty")
     return words

@@ -139,7 +139,9 @@ def read_index(path: Path) -> tuple[tuple[str, str], ...]:
         isinstance(stems, list) and all(isinstance(each, str) for each in stems)
         for stems in data.values()
     ):
-        raise RecordError(f'{path} is no index: it should be like {{"chrome": ["030eeff7-..."]}}')
+        raise RecordError(
+            f'{path} is not an index: it should be like {{"chrome": ["030eeff7-..."]}}'
+        )
     return tuple((domain, stem) for domain, stems in data.items() for stem in stems)
 
 
@@ -203,7 +205,7 @@ def _task(examples: Path, domain: str, stem: str, variant: Variant) -> Task:
     path = examples / domain / f"{stem}.json"
     config = _read(path)
     if not isinstance(config, dict) or any(name not in config for name in _REQUIRED):
-        raise RecordError(f"{path} is no task: it needs {', '.join(_REQUIRED)}")
+        raise RecordError(f"{path} is not a task: it needs {', '.join(_REQUIRED)}")
     apps = tuple(map(str, config.get("related_apps") or ()))
     return Task(
         benchmark=BENCHMARK,

@@ -139,4 +139,4 @@ def test_giving_up_on_a_feasible_task_is_a_zero(tmp_path: Path) -> None:
 def test_a_transcript_that_is_none_is_named(tmp_path: Path) -> None:
     (tmp_path / "x.json").write_text("{}")
     result = run(tmp_path, DRAFT, "--transcript", str(tmp_path / "x.json"))
-    assert (result.exit_code, "is no verdict of POST /evaluate" in result.output) == (2, True)
+    assert (result.exit_code, "is not a verdict of POST /evaluate" in result.output) == (2, True)

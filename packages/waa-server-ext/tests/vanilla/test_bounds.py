@@ -304,7 +304,7 @@ def test_another_port_than_5000_is_refused_with_the_reason(evaluator: IsolatedEv
 
 
 def test_a_folder_that_is_no_checkout_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="is no Windows Agent Arena checkout"):
+    with pytest.raises(InputError, match="is not a Windows Agent Arena checkout"):
         IsolatedEvaluator(EvaluatorSettings(cache=tmp_path, checkout=tmp_path))
 
 

@@ -60,7 +60,7 @@ _query_options = stacked(
            help="Only tasks that use this site."),
     option("Tasks", "--exact-sites", is_flag=True, help="Only tasks that use the given sites and no others."),
     option("Tasks", "--without-site", "without_sites", type=click.Choice(SITES), multiple=True,
-           help="No tasks that use this site."),
+           help="Leave out tasks that use this site."),
     option("Tasks", "--type", "types", type=click.Choice(["MUTATE", "NAVIGATE", "RETRIEVE"], case_sensitive=False),
            multiple=True, help="Only tasks of this type."),
     option("Tasks", "--template", "templates", metavar="ID", multiple=True,
@@ -83,7 +83,7 @@ _site_use_options = stacked(
 )  # fmt: skip
 _extract_options = stacked(
     option("Results", "--extract", type=click.Choice(["rules", "model"]),
-           help="Restate answers in another form in the response format.  [default: they score 0]"),
+           help="Restate answers of another form in the response format.  [default: they score 0]"),
     option("Results", "--extract-model", metavar="PROVIDER:MODEL",
            help="Model for --extract model.  [default: the agent's model]"),
 )  # fmt: skip
@@ -117,7 +117,7 @@ def _official_checker() -> OfficialChecker:
     _environment_options,
     _site_use_options,
     option("Model", "--chat", type=click.Choice(["proctor", "browser-use"]), default="proctor", show_default=True,
-           help="Call the model by Proctor's adapters or by browser-use's own chat classes."),
+           help="Call the model with Proctor's adapters or browser-use's own chat classes."),
     _extract_options,
     agent="browser-use",
     workers=None,
@@ -134,7 +134,7 @@ def run(**options: Any) -> tuple[Prepare, WebArenaRunOptions]:
     main,
     _extract_options,
     click.option("--evaluator-python", metavar="FILE", type=click.Path(dir_okay=False, exists=True, path_type=Path),
-                 help="Score with the webarena-verified of this interpreter's environment."),
+                 help="Score with the webarena-verified that is installed for this Python interpreter."),
     _SITES_OF_RUN,
 )  # fmt: skip
 def rescore(
@@ -174,10 +174,10 @@ def rescore(
 
 @common_command(main, _SITES_OF_RUN)
 def import_(results: Path, out: Path, config_file: Path | None, **options: Any) -> ImportedFolder:
-    """Make a run folder of the trials of another harness in RESULTS.
+    """Make a run folder from another harness's trials in RESULTS.
 
-    Official output folders are scored by the evaluator. Of BrowserGym's and AgentLab's trees the scores are
-    those that they report, and marked so.
+    Official output folders are scored by the evaluator. BrowserGym's and AgentLab's trees keep the scores that they
+    report, marked as such.
     """
     from webarena_runner.config import load_config
     from webarena_runner.imported import import_results

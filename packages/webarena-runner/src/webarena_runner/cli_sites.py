@@ -35,7 +35,7 @@ _site_options = stacked(
 )  # fmt: skip
 _timeout_option = click.option(
     "--timeout", type=FiniteRange(min=1), default=600.0, show_default=True, metavar="SECONDS",
-    help="Longest time until a site can be used.",
+    help="Longest wait until a site can be used.",
 )  # fmt: skip
 _folder_option = click.option(
     "--auth", "folder", type=click.Path(file_okay=False, path_type=Path), default=_DEFAULT_AUTH,
@@ -55,7 +55,7 @@ def config() -> None:
 @click.option("--out", "-o", type=click.Path(dir_okay=False, path_type=Path), default="sites.yaml",
               show_default=True, metavar="FILE", help="The file to write; it must not exist.")  # fmt: skip
 def init(host: str, out: Path) -> None:
-    """Write a file for all six sites, to be edited."""
+    """Write a configuration file for all six sites, for you to edit."""
     from webarena_runner.config import config_template
 
     if not host or "/" in host:
@@ -73,7 +73,7 @@ def init(host: str, out: Path) -> None:
 @config.command()
 @environment_options
 @click.option(
-    "--official", is_flag=True, help="In the format of webarena-verified's own configuration."
+    "--official", is_flag=True, help="Print the format of webarena-verified's configuration."
 )
 @json_option
 def show(*, official: bool, as_json: bool, **where: Any) -> None:
@@ -123,7 +123,7 @@ def status(names: tuple[str, ...], *, as_json: bool, **where: Any) -> None:
 def start(names: tuple[str, ...], timeout: float, **where: Any) -> None:
     """Recreate the sites' containers and wait until they can be used.
 
-    First says how much disk and memory they need and how much is free; refuses what does not fit.
+    It first prints the disk and memory needed and free, and refuses sites that do not fit.
     """
     from webarena_runner.site_control import start_site
     from webarena_runner.site_needs import site_needs
@@ -181,7 +181,7 @@ def auth() -> None:
 @_site_options
 @_folder_option
 def capture(names: tuple[str, ...], folder: Path, **where: Any) -> None:
-    """Log in to the sites and store the cookies, readable by you alone."""
+    """Log in to the sites and store the cookies, readable only by you."""
     from webarena_runner.login.cookie_files import write_cookies
     from webarena_runner.login.http_login import log_in
 

@@ -79,7 +79,7 @@ class SiteConfig(Record):
         for url in urls:
             parts = urlsplit(url)
             if parts.scheme not in {"http", "https"} or not parts.hostname:
-                raise ValueError(f"{url!r} is no site URL: write it like 'http://host:7770'")
+                raise ValueError(f"{url!r} is not a site URL: write it like 'http://host:7770'")
         return tuple(dict.fromkeys(url.rstrip("/") for url in urls))
 
     @property

@@ -139,7 +139,7 @@ def read_recording(folder: Path) -> tuple[Any, str | None]:
         document: Any = decode_json((folder / HAR_FILE).read_text(encoding="utf-8"))
         entries = document["log"]["entries"]
     except (OSError, ValueError, KeyError, TypeError) as error:
-        return None, f"{HAR_FILE} is no HAR: {error!r}"
+        return None, f"{HAR_FILE} is not a HAR: {error!r}"
     # without entries the evaluator reports an error even for tasks that check the answer alone
     return document, None if entries else f"{HAR_FILE} has no entries: no request was recorded"
 

@@ -77,7 +77,7 @@ class ForeignEvaluator(Closing):
             command = [str(self.python), "-W", "ignore", str(_WORKER)]
             process = blocking(SpawnedProcess.start(command))
         except OSError as error:
-            raise InputError(f"{self.python} is no Python interpreter: {error}") from error
+            raise InputError(f"{self.python} is not a Python interpreter: {error}") from error
         try:
             ready = blocking(process.ask(encode_line("begin"), _START_S))
         except ChildGoneError as error:

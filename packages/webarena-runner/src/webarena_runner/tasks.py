@@ -125,7 +125,7 @@ def parse_ids(text: str, known: Sequence[str], owner: str = BENCHMARK) -> list[s
         first, dash, last = part.partition("-")
         ends = [first.strip(), last.strip()] if dash else [part]
         if not all(end.isascii() and end.isdecimal() for end in ends):
-            raise InputError(f"{part!r} is no task id: ids are numbers, ranges look like '0-50'")
+            raise InputError(f"{part!r} is not a task id: ids are numbers, ranges look like '0-50'")
         low, high = int(ends[0]), int(ends[-1])
         if low > high:
             raise InputError(f"the range {part!r} is empty: write '{high}-{low}'")

@@ -219,7 +219,7 @@ def _connection(url: str, timeout_s: float) -> _SiteConnection:
     parts = urlsplit(url)
     kind = _TlsConnection if parts.scheme == "https" else _SiteConnection
     if parts.scheme not in {"http", "https"} or not parts.hostname:
-        raise EnvironmentFaultError(f"{url!r} is no address of a page")
+        raise EnvironmentFaultError(f"{url!r} is not an address of a page")
     return kind(parts.hostname, parts.port, timeout=timeout_s)
 
 

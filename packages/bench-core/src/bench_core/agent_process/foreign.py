@@ -147,7 +147,7 @@ def name_of_command(command: str) -> str:
 def _of_interpreter(python: str) -> ForeignProgram:
     found = shutil.which(python)
     if found is None:
-        raise InputError(f"--agent-python {python!r} is no program that can be run")
+        raise InputError(f"--agent-python {python!r} is not a program that can be run")
     # not resolved: the name of a link is how an interpreter finds its environment
     path = os.path.abspath(found)  # noqa: PTH100
     facts = _facts(path)
@@ -188,7 +188,7 @@ def _facts(python: str) -> dict[str, Any]:
         # what prints at every start of an interpreter prints before
         return dict(json.loads(done.stdout.strip().rpartition("\n")[2]))
     except (OSError, ValueError, subprocess.TimeoutExpired) as error:
-        raise InputError(f"{python} is no Python that answers: {error}") from error
+        raise InputError(f"{python} is not a Python that answers: {error}") from error
 
 
 def _of_command(command: str) -> ForeignProgram:

@@ -17,7 +17,9 @@ class FiniteRange(click.FloatRange):
         """Return the number, or fail as click does."""
         number = float(super().convert(value, param, ctx))
         if not math.isfinite(number):
-            self.fail(f"{value!r} is no finite number; leave the option out for none.", param, ctx)
+            self.fail(
+                f"{value!r} is not a finite number; leave the option out for none.", param, ctx
+            )
         return number
 
 

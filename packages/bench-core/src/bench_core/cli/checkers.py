@@ -20,11 +20,12 @@ if TYPE_CHECKING:
 
 checker_options = stacked(
     option("Results", "--checkers", is_flag=True,
-           help="Show what each task's own checker accepts: end states made wrong, or harmlessly different, by seed."),
+           help="Test each task's own checker on end states made wrong, or harmlessly different, by seed."),
     option("Results", "--mutant", metavar="NAME", help="With --checkers and one --task: only this end state."),
     option("Results", "--draw", type=click.IntRange(min=1), metavar="N",
-           help="With --checkers: N end states to be judged by a reader, without what they should be."),
-    option("Results", "--labels", is_flag=True, help="With --draw: with what they should be, and what was decided."),
+           help="With --checkers: print N end states for a person to judge, without the expected verdict."),
+    option("Results", "--labels", is_flag=True, help="With --draw: also print the expected verdict and the "
+                                                     "checker's."),
     option("Results", "--checkers-seed", "seed", type=int, default=0, show_default=True, metavar="N",
            help="The seed of the end states."),
 )  # fmt: skip

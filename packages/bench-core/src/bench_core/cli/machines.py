@@ -22,9 +22,9 @@ if TYPE_CHECKING:
 
 _FOLDER = click.option(
     "--folder", type=click.Path(exists=True, file_okay=False, path_type=Path), metavar="DIR",
-    help="Where machines are written down  [default: $PROCTOR_MACHINES, or one in the home folder]",
+    help="Folder of the machines' records  [default: $PROCTOR_MACHINES, or one in the home folder]",
 )  # fmt: skip
-_PROVIDER = click.option("--provider", metavar="NAME", help="Only of this one.")
+_PROVIDER = click.option("--provider", metavar="NAME", help="Only machines of this provider.")
 
 
 @click.group()
@@ -34,11 +34,11 @@ def machines() -> None:
 
 @machines.command("list")
 @_PROVIDER
-@click.option("--owner", metavar="NAME", help="Only what it holds.")
+@click.option("--owner", metavar="NAME", help="Only machines that this owner holds.")
 @_FOLDER
 @json_option
 def list_(provider: str | None, owner: str | None, folder: Path | None, *, as_json: bool) -> None:
-    """List machines that run, should run, or are left of any."""
+    """List machines that run, should run or left something behind."""
     from bench_core.machines import list_machines
 
     found = run_coroutine(list_machines(folder, provider=provider, owner=owner))
@@ -71,11 +71,11 @@ def reap(provider: str | None, folder: Path | None, *, as_json: bool) -> None:
 
 @machines.command()
 @click.argument("names", nargs=-1, required=True, metavar="NAME...")
-@click.option("--even-held", is_flag=True, help="Take machines from programs that use them, too.")
+@click.option("--even-held", is_flag=True, help="Also stop machines that a program is using.")
 @_FOLDER
 @json_option
 def stop(names: Sequence[str], folder: Path | None, *, even_held: bool, as_json: bool) -> None:
-    """Stop the machines of these names or keys, with all that belongs to them."""
+    """Stop the machines with these names or keys, and remove all their parts."""
     from bench_core.machines import stop_machines
 
     stopped = run_coroutine(stop_machines(names, folder, even_held=even_held))

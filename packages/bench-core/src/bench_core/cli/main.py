@@ -40,9 +40,9 @@ _RUN = click.argument("run", type=click.Path(exists=True, file_okay=False, path_
 
 @runner_group("bench-core", __version__, examples=EXAMPLES)
 def main() -> None:
-    """Run any installed benchmark; look after run folders, plugins and record schemas.
+    """Run any installed benchmark, and manage run folders, plugins and record schemas.
 
-    Exit codes: 0 fine, 1 something is wrong with what was checked, 2 wrong usage or input.
+    Exit codes: 0 success, 1 a check or a trial fell short, 2 wrong usage or input.
     """
 
 
@@ -52,7 +52,7 @@ def main() -> None:
     type=click.Choice(["benchmark", "agent", "guide", "judge", "reporter", "world", "provider"]),
     default=None,
 )
-@click.option("--load", is_flag=True, help="Import each one and name those that cannot be.")
+@click.option("--load", is_flag=True, help="Import each plugin and name those that fail.")
 @json_option
 def plugins(kind: PluginKind | None, *, load: bool, as_json: bool) -> None:
     """List installed benchmarks, agents, judges, reporters, worlds, providers and guides for agents."""
@@ -75,7 +75,7 @@ def tasks(benchmark: str, *, as_json: bool, **options: Any) -> None:
 
 @common_command(main, _BENCHMARK)
 def run(benchmark: str, **options: Any) -> tuple[Prepare, RunOptions]:
-    """Run an agent on any BENCHMARK, by its own defaults; the same command continues the run."""
+    """Run an agent on BENCHMARK with that benchmark's defaults; the same command continues the run."""
     from bench_core.runs.options import RunOptions
     from bench_core.runs.prepare import prepare_installed
 
@@ -93,7 +93,7 @@ def rescore(benchmark: str, run_folder: Path, **options: Any) -> None:
 @main.command()
 @click.option("--out", type=click.Path(file_okay=False, path_type=Path), required=True, metavar="DIR",
               help="Where the files go.")  # fmt: skip
-@click.option("--check", is_flag=True, help="Write nothing; exit with 1 when a file is outdated.")
+@click.option("--check", is_flag=True, help="Write nothing; exit with 1 if a file is outdated.")
 def schema(out: Path, *, check: bool) -> None:
     """Write the JSON Schemas of all records into a folder."""
     from bench_core.run_folder.schemas import stale_schemas, write_schemas  # --help quick
@@ -109,12 +109,12 @@ def schema(out: Path, *, check: bool) -> None:
 
 @main.command()
 @_RUN
-@click.option("--seal", is_flag=True, help="Print one digest that stands for the whole run.")
+@click.option("--seal", is_flag=True, help="Print one digest of the whole run.")
 @json_option
 def check(run: Path, *, seal: bool, as_json: bool) -> None:
-    """Read everything in the run folder RUN and list what is wrong; change nothing.
+    """Check every file of the run folder RUN and list the problems; nothing is changed.
 
-    Files that are not what the run wrote are found by their checksums, and named.
+    Files that changed since the run wrote them are found by their checksums.
     """
     from bench_core.run_folder.maintenance import check_run, seal_of
 
@@ -137,7 +137,7 @@ def check(run: Path, *, seal: bool, as_json: bool) -> None:
 @_RUN
 @json_option
 def repair(run: Path, *, as_json: bool) -> None:
-    """Move damaged lines of the run folder RUN to files beside it; nothing is deleted."""
+    """Move damaged lines of the run folder RUN to separate files; nothing is deleted."""
     from bench_core.run_folder.maintenance import repair_run
 
     moved = repair_run(run)

@@ -19,13 +19,13 @@ _HELP: dict[ProjectKind, str] = {
     "agent": "Write the project NAME: an agent that works in browsers and on desktops.",
     "benchmark": "Write the project NAME: a benchmark with tasks, an environment and a score.",
     "judge": "Write the project NAME: a judge that decides whether an end state meets its criteria.",
-    "reporter": "Write the project NAME: a reporter that makes a page of run folders.",
+    "reporter": "Write the project NAME: a reporter that makes a page from run folders.",
 }
 
 
 @click.group()
 def new() -> None:
-    """Write a file or a small project to begin with."""
+    """Write a starter file or project."""
 
 
 @new.command("inspect-task")
@@ -33,7 +33,7 @@ def new() -> None:
 def inspect_task(path: Path) -> None:
     """Write a module for Inspect: tasks over a run folder and over a session server.
 
-    It needs inspect-ai alone, in an environment of its own: that of the benchmarks has other pins.
+    Run it in a separate environment with only inspect-ai: the benchmarks pin other versions.
     """
     if path.exists():
         raise InputError(f"{path} exists")
@@ -50,7 +50,7 @@ def _add_project(kind: ProjectKind) -> None:
     @new.command(kind, help=_HELP[kind])
     @click.argument("name")
     @click.option("--into", type=click.Path(file_okay=False, path_type=Path), default=Path(),
-                  metavar="DIR", help="The folder that its folder is made in.  [default: here]")  # fmt: skip
+                  metavar="DIR", help="Folder in which to make the project's folder.  [default: here]")  # fmt: skip
     def project(name: str, into: Path, *, with_model: bool = False) -> None:
         from bench_core.new_project import write_project
 
@@ -58,9 +58,7 @@ def _add_project(kind: ProjectKind) -> None:
             click.echo(path)
 
     if kind == "agent":
-        click.option("--with-model", is_flag=True, help="Have it ask the run's model what to do.")(
-            project
-        )
+        click.option("--with-model", is_flag=True, help="Ask the run's model what to do.")(project)
 
 
 for _kind in _HELP:

@@ -25,20 +25,21 @@ _MARKS = {"ok": "✓", "warn": "!", "fail": "✗"}
 
 @click.group()
 def nodes() -> None:
-    """Look after the machines of a Ray cluster that trials run on."""
+    """Check the machines of a Ray cluster that trials run on."""
 
 
 @nodes.command()
 @click.option("--address", default="auto", metavar="HOST:PORT",
-              help="The cluster.  [default: the one that this machine is part of]")  # fmt: skip
+              help="The cluster.  [default: the one this machine belongs to]")  # fmt: skip
 @click.option("--package", "packages", multiple=True, metavar="NAME",
-              help="A package that has to be the same there as here, such as webarena-runner; bench-core always is.")  # fmt: skip
+              help="A package whose files must be the same on each node as here, such as webarena-runner; "
+                   "bench-core is always checked.")  # fmt: skip
 @click.option("--key", "keys", multiple=True, metavar="NAME",
-              help="An environment variable that has to be set there; only its name is spoken of.")  # fmt: skip
+              help="An environment variable that must be set on each node; only its name is shown.")  # fmt: skip
 @click.option("--reach", multiple=True, metavar="URL|HOST:PORT[=LABEL]",
-              help="A site or VM that has to be reached from there; with a label, from the nodes that carry it.")  # fmt: skip
+              help="A site or VM that each node must reach; with a label, only the nodes that carry it.")  # fmt: skip
 @click.option("--label", "labels", multiple=True, metavar="NAME",
-              help="A custom resource that some node has to carry, as `run --bind` needs it.")  # fmt: skip
+              help="A custom resource that at least one node must carry, for `run --bind`.")  # fmt: skip
 @json_option
 def doctor(
     address: str,

@@ -101,7 +101,7 @@ def _lines_of(value: str) -> list[str] | None:
     return [line.strip() for line in text.splitlines() if line.strip()]
 
 
-json_option = option("Results", "--json", "as_json", is_flag=True, help="Print JSON for machines.")
+json_option = option("Results", "--json", "as_json", is_flag=True, help="Print JSON, for programs.")
 """`--json`: records for machines instead of text for people."""
 
 
@@ -115,15 +115,15 @@ task_options = stacked(
     option("Tasks", "--task", "-t", "ids", metavar="ID[,ID...]", multiple=True, callback=_split_ids,
            help="Only these tasks; repeat it or use commas."),
     option("Tasks", "--skip-task", "skip_ids", metavar="ID[,ID...]", multiple=True, callback=_split_ids,
-           help="Leave these tasks out; in a folder whose plan has them, for this time."),
+           help="Leave these tasks out; if the folder's plan has them, only this time."),
     option("Tasks", "--group", "groups", metavar="NAME=VALUE", multiple=True, callback=_split_groups,
-           help="Only tasks in this group; values of one name are alternatives."),
+           help="Only tasks in this group; repeat a NAME to allow several values."),
     option("Tasks", "--tag", "tags", multiple=True, metavar="TAG",
            help="Only tasks with this tag; repeat it for several."),
     option("Tasks", "--checker", type=click.Choice(["strict"]),
-           help="Only tasks whose checker refused every wrong end state that was tried."),
+           help="Only tasks whose checker rejected every wrong end state tried."),
     option("Tasks", "--checker-audit", type=click.Path(exists=True, dir_okay=False, path_type=Path), metavar="FILE",
-           help="What `tasks --checkers --json` wrote, instead of the audit that is installed."),
+           help="Output of `tasks --checkers --json`, instead of the installed audit."),
     option("Tasks", "--limit", type=_POSITIVE, metavar="N", help="Only the first N tasks."),
     option("Tasks", "--sample", type=_POSITIVE, metavar="N",
            help="Only N tasks drawn at random with --seed."),
@@ -133,29 +133,29 @@ task_options = stacked(
 _RUN_OPTIONS = stacked(
     option("Model", "--model", metavar="PROVIDER:MODEL", help="The agent's model."),
     option("Model", "--dialect", metavar="NAME",
-           help="The tool that the agent computer-use speaks.  [default: by the model]"),
+           help="The computer-use tool that the agent `computer-use` offers to the model.  [default: by the model]"),
     option("Agent", "--agent-option", "agent_options", multiple=True, metavar="NAME=VALUE",
            callback=_named, help="A setting of the agent; repeat it for several."),
     option("Model", "--record-calls", is_flag=True,
-           help="Write every call of the model to model_calls.jsonl of its trial."),
+           help="Write each trial's model calls to its model_calls.jsonl."),
     option("Model", "--replay-calls", metavar="RUN", type=click.Path(exists=True, file_okay=False),
-           help="Replay the model's calls from another run with --record-calls, in their order."),
+           help="Replay model calls, in order, from another run made with --record-calls."),
     option("Tasks", "--trials", "-k", type=_POSITIVE, default=1, metavar="N", show_default=True,
            help="Trials of each task."),
     option("Results", "--out", "-o", type=_FOLDER, metavar="DIR",
            help="Run folder; an unfinished run in it is continued.  "
            "[default: runs/<benchmark>-<agent>-<settings>]"),
     option("More", "--seed", type=int, default=0, metavar="N", show_default=True,
-           help="Every trial's own seed is derived from it."),
+           help="Seed from which each trial's own seed is derived."),
     option("Limits and money", "--max-steps", type=_POSITIVE, metavar="N",
            help="Steps an agent may take per trial."),
     option("Limits and money", "--time-limit", type=_POSITIVE_AMOUNT, metavar="SECONDS",
            help="Seconds a trial may take."),
     option("Limits and money", "--attempts", type=_POSITIVE, default=2, show_default=True, metavar="N",
-           help="Tries per trial when VM, site, browser or provider fail."),
+           help="Attempts per trial if the VM, site, browser or provider fails."),
     option("Limits and money", "--max-consecutive-faults", type=click.IntRange(min=0), default=5,
            metavar="N", show_default=True,
-           help="Leave what fails alike N times in a row; 0 never does."),
+           help="Stop using a site, VM or model that fails the same way N times in a row; 0 never does."),
     option("Where it runs", "--site-locks", type=click.Choice(["rw", "exclusive"]), default="rw",
            show_default=True,
            help="rw: reading trials share a site; exclusive: one trial per site."),
@@ -166,70 +166,69 @@ _RUN_OPTIONS = stacked(
     option("Limits and money", "--max-minutes", type=_POSITIVE_AMOUNT, metavar="MINUTES",
            help="Stop the run when it has taken this long."),
     option("More", "--looks", type=click.IntRange(1, 20), metavar="N",
-           help="Stop early where one of N looks at complete random batches decides."),
+           help="Stop early if one of N looks at complete random batches decides."),
     option("More", "--against", type=click.Path(exists=True, path_type=Path), metavar="RUN|FILE",
            help="The run folder or baseline file that looks compare with.  "
            "[default: baseline.json beside the run folder]"),
     option("More", "--looks-for", type=click.Choice(["drop", "difference"]), default="drop",
            show_default=True, help="What looks test for."),
     option("More", "--planned-drop", type=FiniteRange(0, 100, min_open=True), metavar="POINTS",
-           help="Stop where such a drop would hardly be found any more.  "
-           "[default: what the run can detect]"),
+           help="Stop once such a drop could hardly be found any more.  [default: what the run can detect]"),
     option("More", "--unscored", type=click.Choice(["wait", "leave-out"]), default="wait",
            show_default=True,
            help="Whether looks wait for trials without a score that may run again."),
     option("Agent", "--agent-process", type=click.Choice(["own", "shared"]),
-           help="Run the agent in a process of its own, or in that of the run (for debuggers).  "
-           "[default: own, shared for Proctor's agents]"),
+           help="Run the agent in its own process, or in the run's (for debuggers).  [default: own, shared for "
+                "Proctor's agents]"),
     option("Agent", "--agent-memory", type=_POSITIVE_AMOUNT, metavar="GB",
-           help="Gigabytes that the agent's own process may write to (Linux)."),
+           help="Memory limit of the agent's own process, in gigabytes (Linux)."),
     option("Agent", "--agent-variables", metavar="NAME[,NAME...]", multiple=True, callback=_split_names,
-           help="Environment variables for the agent's own process, beside the system's and "
-           "its model provider's."),
+           help="Environment variables for the agent's own process, in addition to the system's and its model "
+                "provider's."),
     option("Model", "--model-proxy", is_flag=True,
-           help="Count the model calls that the agent makes with a client of its own, and refuse "
-           "them once the budget is spent; it never has the key."),
+           help="Count model calls that the agent makes with its own client, and refuse them once the budget is "
+                "spent; the agent never gets the key."),
     option("Agent", "--agent-env", metavar="uv:REQUIREMENT",
-           help="Run the agent in an environment that uv makes for it, e.g. uv:browser-use==0.13.14; "
-           "several requirements with blanks between them."),
+           help="Run the agent in an environment that uv makes for it, e.g. uv:browser-use==0.13.14; separate "
+                "requirements with spaces."),
     option("Agent", "--agent-python", metavar="PATH",
-           help="Run the agent in another interpreter, which has bench-core and the agent; with "
-           "--agent-env: the Python that the environment is made on."),
+           help="Run the agent with another Python, which has bench-core and the agent installed; with --agent-env: "
+                "the Python of that environment."),
     option("Agent", "--agent-command", metavar="COMMAND",
            help='Run a program in any language as the agent, e.g. "node agent.mjs".'),
     option("Results", "--redact", metavar="VALUE|FILE", multiple=True, expose_value=False,
            is_eager=True, callback=_remember,
-           help="A secret, or a file with one a line, that is removed from everything written: a "
-           "password that the agent types, say."),
+           help="A secret, or a file with one per line, to remove from everything written, such as a password that "
+                "the agent types."),
     option("Where it runs", "--sealing", type=click.Choice(["auto", "require", "off"]), default="auto",
            show_default=True,
-           help="Hide the run's files and the benchmark's answers from agents and browsers where "
-           "this machine can do so; require: run nothing where it cannot."),
+           help="Hide the run's files and the benchmark's answers from agents and browsers if this machine can; "
+                "require: run nothing if it cannot."),
     option("Where it runs", "--executor", type=click.Choice(["inline", "ray"]), default="inline",
            show_default=True,
            help="Run trials in this process, or by workers on the machines of a Ray cluster."),
     option("Where it runs", "--address", metavar="HOST:PORT",
            help="With --executor ray: the cluster.  [default: one on this machine for this run]"),
     option("Where it runs", "--artifacts", metavar="s3://BUCKET/PREFIX",
-           help="With --executor ray: workers put the files of trials there instead of sending them to the "
-           "run folder; `bench-core[objects]` reads them from there."),
+           help="With --executor ray: workers store trial files there instead of sending them to the run folder; "
+                "`bench-core[objects]` reads them."),
     option("Where it runs", "--bind", metavar="NAME=LABEL", multiple=True,
-           help="With --address: run what needs this site or VM only on nodes that carry this custom "
-           "resource of Ray's; --dry-run lists the names, and webarena:* is all that begin so."),
+           help="With --address: run trials that need this site or VM only on nodes with this Ray custom resource; "
+                "--dry-run lists the names, and webarena:* matches all that begin with webarena:."),
     option("Results", "--without-scores", is_flag=True,
-           help="Run trials that nothing can score, which are refused else."),
+           help="Run trials that nothing can score; they are refused otherwise."),
     option("Results", "--rerun", metavar="failed|unscored|suspect|all|TASK[,...]", multiple=True,
            callback=_split_ids,
-           help="Run these trials of the folder's run again; earlier results are kept beside."),
+           help="Run these trials of the folder again; earlier results are kept."),
     option("More", "--accept-changes", is_flag=True,
-           help="Continue the run although the agent's program has changed."),
+           help="Continue the run even if the agent's program has changed."),
     option("Results", "--dry-run", is_flag=True, help="Show the plan and run nothing."),
     option("More", "--machine-price", type=_POSITIVE_AMOUNT, metavar="USD",
-           help="With --dry-run: per hour of each worker's machine."),
+           help="With --dry-run: price of each worker's machine per hour."),
     option("More", "--machine-start-minutes", type=FiniteRange(min=0), metavar="MINUTES",
-           help="With --dry-run: what each machine needs before its first trial."),
+           help="With --dry-run: time each machine needs before its first trial."),
     option("More", "--trial-minutes", type=_POSITIVE_AMOUNT, metavar="MINUTES",
-           help="With --dry-run: what a trial takes.  [default: as those done so far]"),
+           help="With --dry-run: time a trial takes.  [default: as the trials done so far]"),
     json_option,
 )  # fmt: skip
 
@@ -246,9 +245,9 @@ def run_options(
         task_options,
         option("Agent", "--agent", default=agent, metavar="NAME", show_default=True,
                callback=_required_agent if agent is None and agent_required else _agent,
-               help="Who works on the tasks."),
+               help="The agent that works on the tasks."),
         option("Where it runs", "--workers", "-j", type=_POSITIVE, default=workers, metavar="N",
-               show_default=True if workers else "what this machine has room for",
+               show_default=True if workers else "as many as this machine has room for",
                help="Trials at once."),
         _RUN_OPTIONS,
     )  # fmt: skip
@@ -258,7 +257,7 @@ rescore_options = stacked(
     click.argument("run_folder", type=_EXISTING_FOLDER),
     click.option("--name", metavar="NAME", help="Name of the rescore.  [default: the time]"),
     click.option("--each-step", is_flag=True,
-                 help="Score nothing again; find after which steps the state passed, for reports (step_scores.jsonl)."),
+                 help="Do not rescore; find after which steps the state passed, for reports (step_scores.jsonl)."),
     json_option,
 )  # fmt: skip
 """Parameters of a `rescore` command: the run folder and `--json`."""
@@ -277,17 +276,17 @@ doctor_options = stacked(
     click.option("--agent", metavar="NAME", help="Also check that this agent can be loaded."),
     click.option("--model", metavar="PROVIDER:MODEL", help="Also check that this model can be opened."),
     click.option("--paid", is_flag=True,
-                 help="With --model: also buy one token of it with the real key, and say what it cost."),
+                 help="With --model: also make the smallest possible call with the real key, and print its cost."),
     click.option("--play", is_flag=True,
-                 help="With --model: also let it click, type, drag and answer on three small pages, and say "
-                 "where its clicks land and what was refused: some thirty requests."),
+                 help="With --model: also let it click, type, drag and answer on three small pages, and print where "
+                      "its clicks land and what was refused: about thirty requests."),
     json_option,
 )  # fmt: skip
 """Parameters of a `doctor` command: those that plan a run, and those that pay for model calls."""
 
 demo_options = stacked(
     click.option("--out", "-o", type=_FOLDER, default="runs/demo", show_default=True, metavar="DIR",
-                 help="Gets a run folder for each agent."),
+                 help="Folder for the run folders, one for each agent."),
     json_option,
 )  # fmt: skip
 """Parameters of a `demo` command: the folder of its run folders and `--json`."""

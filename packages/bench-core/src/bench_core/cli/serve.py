@@ -30,7 +30,7 @@ _COMMAND = "bench_core.sessions.command"  # a tower: the base does not import it
 @click.option("--host", default="127.0.0.1", show_default=True, metavar="ADDRESS",
               help="Address to listen on.")  # fmt: skip
 @click.option("--port", type=click.IntRange(0, 65535), default=8000, show_default=True, metavar="N",
-              help="0 for a free one.")  # fmt: skip
+              help="Port to listen on; 0 takes a free one.")  # fmt: skip
 @click.option("--max-sessions", type=click.IntRange(1, 256), default=4, show_default=True,
               metavar="N", help="Worlds at once.")  # fmt: skip
 @click.option("--max-steps", type=click.IntRange(1), default=None, metavar="N",
@@ -38,10 +38,10 @@ _COMMAND = "bench_core.sessions.command"  # a tower: the base does not import it
 @click.option("--time-limit", type=FiniteRange(0, min_open=True), default=None, metavar="SECONDS",
               help="Longest episode; its end state is scored.")  # fmt: skip
 @click.option("--idle", type=FiniteRange(0, min_open=True), default=1800.0, show_default=True,
-              metavar="SECONDS", help="Longest wait for a client's next step.")  # fmt: skip
+              metavar="SECONDS", help="Longest wait for a client's next step, in seconds.")  # fmt: skip
 @click.option("--keep", type=click.Path(file_okay=False, path_type=Path), metavar="DIR",
               help="Keep the artifacts and the record of each episode.")  # fmt: skip
-@click.option("--no-token", is_flag=True, help="Answer every program of this machine.")
+@click.option("--no-token", is_flag=True, help="Need no token from local programs.")
 def serve(
     *,
     openenv: str | None,
@@ -60,7 +60,8 @@ def serve(
 ) -> None:
     """Serve sessions of a benchmark: each client gets a world of its own, and a score or an error.
 
-    Clients send a token as `Authorization: Bearer`: that of $BENCH_SESSION_TOKEN, or a new one in a file that is named.
+    Clients send a token as `Authorization: Bearer`: $BENCH_SESSION_TOKEN, or a new one in a file whose path is
+    printed.
     """
     if (openenv is None) == (nemo_gym is None):
         raise InputError("say what to serve: --openenv BENCHMARK or --nemo-gym BENCHMARK")

@@ -11,7 +11,7 @@ from bench_core.cli.study_run import run, status, verify
 
 @click.group()
 def study() -> None:
-    """Compare several agents on several benchmarks, as one file declares it beforehand."""
+    """Compare agents on benchmarks as declared in one file before the first trial."""
 
 
 for _command in (check, plan, run, status, verify, report, export, reproduce):

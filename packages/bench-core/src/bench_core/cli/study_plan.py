@@ -19,7 +19,7 @@ _FILE = click.argument("file", metavar="FILE", type=click.Path(dir_okay=False, p
 _RUNS = click.option(
     "--from-run", "runs", multiple=True, metavar="RUN",
     type=click.Path(exists=True, file_okay=False, path_type=Path),
-    help="A run folder that exists; repeat it for several.",
+    help="An existing run folder; repeat it for several.",
 )  # fmt: skip
 
 
@@ -27,9 +27,9 @@ _RUNS = click.option(
 @_FILE
 @_RUNS
 def new_study(file: Path, runs: tuple[Path, ...]) -> None:
-    """Write the file of a study, with a comment beside each key.
+    """Write a study file, with a comment on each key.
 
-    With --from-run, it compares what these runs are: their benchmarks, tasks, agents, models and settings.
+    With --from-run, it compares the benchmarks, tasks, agents, models and settings of these runs.
     """
     click.echo(importlib.import_module(_STUDIES).write_study(file, runs))
 
@@ -38,9 +38,9 @@ def new_study(file: Path, runs: tuple[Path, ...]) -> None:
 @_FILE
 @json_option
 def check(file: Path, *, as_json: bool) -> None:
-    """Check what the runs of the study in FILE would refuse, and what their benchmarks' doctors find; nothing is run.
+    """Check whether the runs of the study in FILE can start, with their benchmarks' doctors; no trial is run.
 
-    Exit code 1 if something has to be mended first.
+    Exit code 1 if something must be fixed first.
     """
     studies = importlib.import_module(_STUDIES)
     found = studies.check_study(studies.load_study(file))
@@ -60,10 +60,10 @@ def check(file: Path, *, as_json: bool) -> None:
 @_RUNS
 @json_option
 def plan(file: Path, out: Path | None, runs: tuple[Path, ...], *, as_json: bool) -> None:
-    """Say what the study in FILE takes and which differences it can show; nothing is run.
+    """Estimate what the study in FILE costs and which differences it can detect; nothing is run.
 
-    Hours and dollars are those of trials in the study's folder, else of earlier runs of the same benchmark, agent
-    and model (--from-run); dollars also those of such runs with other models, their tokens priced anew.
+    Hours and dollars come from trials in the study's folder, else from earlier runs of the same benchmark, agent and
+    model (--from-run); dollars also from such runs with other models, at the new model's prices.
     """
     studies = importlib.import_module(_STUDIES)
     study = studies.load_study(file)

@@ -45,16 +45,17 @@ def report(folder: Path, out: Path | None, *, as_json: bool) -> None:
 @click.option("--out", "-o", type=click.Path(dir_okay=False, path_type=Path), metavar="FILE",
               help="The bundle, a .zip file.  [default: STUDY.zip]")  # fmt: skip
 @click.option("--evidence", is_flag=True,
-              help="Add what trials left (end states, trajectories, pictures), by which they are scored again.")  # fmt: skip
+              help="Add the trials' evidence (end states, trajectories, screenshots), from which they can be "
+                   "rescored.")  # fmt: skip
 @click.option("--remove", "words", multiple=True, metavar="TEXT",
-              help="Take this text out, too, such as the name of a laboratory; repeat it for several.")  # fmt: skip
+              help="Also remove this text, such as the name of a laboratory; repeat it for several.")  # fmt: skip
 @json_option
 def export(
     folder: Path, out: Path | None, *, evidence: bool, words: tuple[str, ...], as_json: bool
 ) -> None:
-    """Write an anonymous bundle of STUDY for reviewers: records, report, no keys, no personal paths.
+    """Write an anonymous bundle of STUDY for reviewers: records and report, without keys or personal paths.
 
-    Pictures are not looked into: what they show stays.
+    Screenshots are not searched: text in them stays.
     """
     target = out or Path(f"{folder.resolve().name}.zip")
     bundle = importlib.import_module(f"{_STUDIES}.export").export_study(
@@ -76,13 +77,13 @@ def export(
     "bundle", type=click.Path(exists=True, dir_okay=False, path_type=Path), metavar="BUNDLE"
 )
 @click.option("--out", "-o", type=click.Path(file_okay=False, path_type=Path), metavar="DIR",
-              help="Keep what was unpacked and made, in this new folder.  [default: remove it]")  # fmt: skip
+              help="Keep the unpacked and rebuilt files in this new folder.  [default: remove them]")  # fmt: skip
 @json_option
 @click.pass_context
 def reproduce(ctx: click.Context, /, bundle: Path, out: Path | None, *, as_json: bool) -> None:
-    """Score a BUNDLE of `study export` again, offline, make its report again, and say what differs.
+    """Rescore a BUNDLE of `study export` offline, rebuild its report and list the differences.
 
-    Exits with 0 if nothing does, 1 if something does, 3 if nothing does but not all trials could be scored again.
+    Exits with 0 if there are none, 1 if there are, 3 if there are none but some trials could not be rescored.
     """
     from bench_core.files.temporary import temporary_folder
 

@@ -30,10 +30,10 @@ _CODES = {"interrupted": exit_codes.INTERRUPTED, "aborted": exit_codes.ABORTED}
               help="The study's folder.  [default: studies/NAME]")  # fmt: skip
 @json_option
 def run(file: Path, out: Path | None, *, as_json: bool) -> None:
-    """Run the study that FILE declares; the same command continues it after anything.
+    """Run the study that FILE declares; the same command continues it after any interruption.
 
-    Before the first trial all is checked that a run would refuse, and the study is sealed. Exit codes: 0 nothing is
-    left to run, 1 some trials have no lasting result, 75 aborted, 130 interrupted.
+    Before the first trial, everything that a run could refuse is checked, and the study is sealed. Exit codes: 0
+    nothing is left to run, 1 some trials have no lasting result, 75 aborted, 130 interrupted.
     """
     from bench_core.progress.selection import make_progress
     from bench_core.redaction import Redactor
@@ -67,10 +67,10 @@ def run(file: Path, out: Path | None, *, as_json: bool) -> None:
 @click.command()
 @_FOLDER
 @click.option("--every", type=FiniteRange(min=1), metavar="SECONDS",
-              help="Show it again and again until nothing is left to run, or no process runs it.")  # fmt: skip
+              help="Repeat until nothing is left to run or no process runs it.")  # fmt: skip
 @json_option
 def status(folder: Path, every: float | None, *, as_json: bool) -> None:
-    """Show how far the study in FOLDER is, also while it runs: all arms, money, time left."""
+    """Show the progress of the study in FOLDER, even while it runs: all arms, money, time left."""
     while True:
         found = importlib.import_module(_STUDIES).study_status(folder)
         if as_json:
@@ -88,7 +88,7 @@ def status(folder: Path, every: float | None, *, as_json: bool) -> None:
 def verify(folder: Path, *, as_json: bool) -> None:
     """Show what the study in FOLDER declared before its first trial, and what was changed when.
 
-    Exit code 1 if something does not fit the declaration that no change tells of.
+    Exit code 1 if something departs from the declaration without a recorded change.
     """
     found = importlib.import_module(_STUDIES).verify_study(folder)
     if as_json:

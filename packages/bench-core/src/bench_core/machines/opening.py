@@ -56,5 +56,7 @@ def open_provider(
     except TypeError as error:
         raise InputError(f"the provider {name!r} does not take {settings}: {error}") from error
     if not isinstance(backend, Backend):
-        raise InputError(f"{name!r} is no provider: it lacks calls of bench_core.machines.Backend")
+        raise InputError(
+            f"{name!r} is not a provider: it lacks calls of bench_core.machines.Backend"
+        )
     return JournaledProvider(backend, folder, owner, waits=waits)

@@ -96,7 +96,7 @@ def open_model(
     """
     if base_url is not None and not base_url.startswith(("http://", "https://")):
         raise InputError(
-            f"{base_url!r} is no URL of a model's API: it begins with http:// or https://"
+            f"{base_url!r} is not a URL of a model's API: it begins with http:// or https://"
         )
     if name == "by-hand":
         from bench_core.models.by_hand import PATIENCE, ByHandAdapter  # brings a server

@@ -391,5 +391,5 @@ def _address(vm: AttachedVm) -> Path | Address:
         return Path(vm.qmp)
     host, _, port = vm.qmp.rpartition(":")
     if not host or not port.isdigit():
-        raise InputError(f"{vm.qmp!r} is no QMP server: give HOST:PORT, or the path of a socket")
+        raise InputError(f"{vm.qmp!r} is not a QMP server: give HOST:PORT, or the path of a socket")
     return host, int(port)

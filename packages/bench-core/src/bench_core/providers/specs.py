@@ -25,4 +25,4 @@ def read_spec(record: type[S], spec: Mapping[str, JsonValue]) -> S:
         return record.model_validate(spec)
     except ValidationError as error:
         wrong = problems_of(error, record, most=_SHOWN_PROBLEMS, kind="setting")
-        raise InputError(f"this is no specification of a machine: {wrong}") from error
+        raise InputError(f"this is not a specification of a machine: {wrong}") from error

@@ -199,4 +199,4 @@ def checked_name(name: str) -> str:
     try:
         return _ARTIFACT.validate_python(name)
     except ValidationError:
-        raise InputError(f"{name!r} is no relative path inside the trial's folder") from None
+        raise InputError(f"{name!r} is not a relative path inside the trial's folder") from None

@@ -114,7 +114,7 @@ def _experiment(tree: Path, name: str) -> BrowserGymExperiment:
     except (OSError, ValueError, RefusedFileError) as error:
         raise InputError(f"{tree / name / _SUMMARY} cannot be read: {error}") from error
     if not isinstance(found, dict):
-        raise InputError(f"{tree / name / _SUMMARY} is no summary of an experiment")
+        raise InputError(f"{tree / name / _SUMMARY} is not a summary of an experiment")
     matched = _NAME.fullmatch(name.rpartition("/")[2])
     own = found.get("task")
     named = own.get("id") if isinstance(own, dict) else None

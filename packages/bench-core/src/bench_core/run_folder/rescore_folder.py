@@ -293,7 +293,7 @@ def _read_info(folder: Path) -> RescoreInfo:
     try:
         return decode(RescoreInfo, read_inside(folder, _INFO))
     except FileNotFoundError:
-        raise RunFolderError(f"{folder} is no later evaluation: it has no {_INFO}") from None
+        raise RunFolderError(f"{folder} is not a later evaluation: it has no {_INFO}") from None
     except SchemaVersionError as error:
         raise error.in_file(folder / _INFO) from None
     except RecordError as error:

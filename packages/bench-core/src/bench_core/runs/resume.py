@@ -69,7 +69,7 @@ def trials_to_rerun(
     for each in asked:
         if each not in ids and each not in RERUN_WORDS:
             raise InputError(
-                f"--rerun {each!r} is no task of this run and none of {', '.join(RERUN_WORDS)}"
+                f"--rerun {each!r} is not a task of this run and none of {', '.join(RERUN_WORDS)}"
             )
     if not _differs(run.info.agent_code, code) and _unfinished(run, asked):
         return ()

@@ -120,13 +120,13 @@ async def serve(
 ) -> AsyncIterator[str]:
     """Serve while the block runs; yields the base URL.
 
-    The server refuses requests under another name than the address it was started with, and from
-    pages in a browser: a page of the web would reach it by a name that leads to this machine.
+    The server refuses requests under another name than the address it was started with, and from pages in a browser:
+    a page of the web would reach it by a name that leads to this machine.
 
     Args:
         handle: Answers one request.
         host: An address of this machine.
-        port: 0 for a free one.
+        port: Port to listen on; 0 takes a free one.
         token: The token that clients must send as `Authorization: Bearer`; None is allowed on loopback only.
         open_paths: Paths that reveal nothing of a session and need no token.
         limits: Limits on sessions and messages.

@@ -36,14 +36,14 @@ def read_action(given: Any) -> Action:
         InputError: It is none.
     """
     if not isinstance(given, dict):
-        raise InputError(f"this is no action: {given!r:.80}; one is {{'kind': 'click', ...}}")
+        raise InputError(f"this is not an action: {given!r:.80}; one is {{'kind': 'click', ...}}")
     try:
         return _ACTION.validate_python(given)
     except ValidationError as error:
         first = error.errors(include_url=False)[0]
         where = ".".join(map(str, first["loc"]))
         raise InputError(
-            f"this is no action: {where}: {first['msg']}".replace(": : ", ": ")
+            f"this is not an action: {where}: {first['msg']}".replace(": : ", ": ")
         ) from error
 
 

@@ -425,7 +425,7 @@ def unpack_bundle(path: Path, into: Path) -> tuple[Bundle, list[str]]:
             raise
         reason = getattr(error, "strerror", None) or error
         raise InputError(
-            f"{path} is no whole bundle ({reason}): take the file that `bench-core study export` wrote"
+            f"{path} is not a whole bundle ({reason}): take the file that `bench-core study export` wrote"
         ) from None
     try:
         bundle = Bundle.model_validate_json(read_inside(into, BUNDLE))

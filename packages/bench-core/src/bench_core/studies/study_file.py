@@ -162,7 +162,7 @@ class ArmEntry(Record):
     """One arm of a study: an agent as it is compared with others.
 
     Attributes:
-        agent: Who works on the tasks.
+        agent: The agent that works on the tasks.
         model: Its model, `provider:model`.
         dialect: The computer-use tool that it speaks.
         options: Settings of the agent, which it documents.
@@ -516,7 +516,7 @@ class _Reader:
     def _variable(self, found: re.Match[str], place: _Place) -> str:
         name = found.group(1)
         if not found.group().endswith("}") or not _VARIABLE_NAME.fullmatch(name):
-            raise self.error(place, f"{found.group()!r} is no variable: write `${{NAME}}`")
+            raise self.error(place, f"{found.group()!r} is not a variable: write `${{NAME}}`")
         if is_secret_name(name):
             raise self.error(
                 place,

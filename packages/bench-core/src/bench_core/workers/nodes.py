@@ -212,7 +212,7 @@ def address_of(text: str) -> tuple[str, int]:
     except ValueError:
         port = None
     if not parts.hostname or port is None:
-        raise InputError(f"{text!r} is no address: give HOST:PORT or a URL")
+        raise InputError(f"{text!r} is not an address: give HOST:PORT or a URL")
     return parts.hostname, port
 
 

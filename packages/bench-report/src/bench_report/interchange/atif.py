@@ -221,7 +221,7 @@ def _document(file: Path, asked: Path) -> _Json | None:
     if isinstance(version, str) and version.startswith(_PREFIX):
         return found
     if file == asked:
-        raise InputError(f"{file} is no ATIF v1 trajectory: its schema_version is {version!r}")
+        raise InputError(f"{file} is not an ATIF v1 trajectory: its schema_version is {version!r}")
     return None
 
 

@@ -26,7 +26,7 @@ def export_eval_results(run: Source, out: Path, dataset: str | None) -> Path:
     """
     info = run.info
     if dataset is None or not _DATASET.fullmatch(dataset):
-        given = "is missing" if dataset is None else f"{dataset!r} is no id"
+        given = "is missing" if dataset is None else f"{dataset!r} is not an id"
         raise InputError(
             f"the data set of the Hub that registers {info.benchmark!r} {given}: give it with --dataset OWNER/NAME"
         )

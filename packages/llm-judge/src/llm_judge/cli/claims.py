@@ -27,12 +27,12 @@ _RIGHT = click.option(
     "--right", type=_FILE, metavar="FILE",
     help="Labels (case_id, passed): end states of cases labelled true are right states to check against.",
 )  # fmt: skip
-_BASE_URL = click.option("--base-url", metavar="URL", help="Of the model's API.")
+_BASE_URL = click.option("--base-url", metavar="URL", help="URL of the model's API.")
 
 
 @click.group()
 def claims() -> None:
-    """Criteria as claims that code decides: written once per task, by a model or a person."""
+    """Write, check and use claims: criteria that code decides, written once per task."""
 
 
 @claims.command("compile")
@@ -41,7 +41,7 @@ def claims() -> None:
 @click.option(
     "--second",
     metavar="PROVIDER:MODEL",
-    help="Writes the second compile.  [default: the first, asked in another way]",
+    help="Writes the claims a second time.  [default: the first model, asked differently]",
 )
 @_RIGHT
 @click.option(
@@ -50,13 +50,13 @@ def claims() -> None:
     required=True,
     type=click.Path(dir_okay=False, path_type=Path),
     metavar="FILE",
-    help="The file of claims; tasks that it holds are kept unless their fields or formats changed.",
+    help="File of claims; tasks already in it are kept unless their fields or formats changed.",
 )
 @click.option(
     "--cache",
     type=click.Path(file_okay=False, path_type=Path),
     metavar="DIR",
-    help="Keep replies by what was asked.",
+    help="Folder of cached replies, by request.",
 )
 @_BASE_URL
 def compile_(cases_path: Path, out: Path, **options: Any) -> None:
@@ -94,9 +94,9 @@ def show(claims_file: Path, task: str | None, *, as_json: bool) -> None:
 @_RIGHT
 @json_option
 def check(claims_file: Path, cases_path: Path, right: Path | None, *, as_json: bool) -> None:
-    """Check claims, also ones written by hand; exits with 1 if one is not adequate.
+    """Check claims, including handwritten ones; exits with 1 if one is not adequate.
 
-    CASES give the states before the run, and with --right the states that are known to be right.
+    CASES gives the states before the run and, with --right, the states known to be right.
     """
     from llm_judge.claims.files import checked
     from llm_judge.claims.printing import task_text
@@ -114,7 +114,7 @@ def check(claims_file: Path, cases_path: Path, right: Path | None, *, as_json: b
 @_CLAIMS
 @_TASK
 def edit(claims_file: Path, task: str | None) -> None:
-    """Mend a task's claims in $EDITOR; what was changed must be checked or approved again."""
+    """Edit a task's claims in $EDITOR; changed claims must be checked or approved again."""
     from llm_judge.claims.files import edited
 
     one = _one(claims_file, task)
@@ -129,9 +129,9 @@ def edit(claims_file: Path, task: str | None) -> None:
 @_CLAIMS
 @click.argument("criteria", nargs=-1, required=True, metavar="CRITERION...")
 @_TASK
-@click.option("--by", required=True, metavar="NAME", help="Who read them and found them right.")
+@click.option("--by", required=True, metavar="NAME", help="Who read and approves them.")
 def approve(claims_file: Path, criteria: Sequence[str], task: str | None, by: str) -> None:
-    """Say that claims are right as printed, so that they decide whatever the checks found."""
+    """Approve claims as printed, so that they decide regardless of what the checks found."""
     from bench_core.errors import InputError
 
     one = _one(claims_file, task)
@@ -153,7 +153,7 @@ def approve(claims_file: Path, criteria: Sequence[str], task: str | None, by: st
 @_MODEL
 @_BASE_URL
 def words(claims_file: Path, cases_path: Path, model: str, base_url: str | None) -> None:
-    """Ask a model once about each word that leaves a claim open on the states of CASES, without the states."""
+    """Ask a model once about each word that leaves a claim undecided on CASES; it is not shown the states."""
     from llm_judge.claims.files import place_open_words
 
     placed = place_open_words(
@@ -167,7 +167,7 @@ def words(claims_file: Path, cases_path: Path, model: str, base_url: str | None)
 @_CASES
 @json_option
 def decide(claims_file: Path, cases_path: Path, *, as_json: bool) -> None:
-    """Decide the end states of CASES by the claims, without a model; what no claim decides is unknown."""
+    """Decide the end states of CASES by the claims, without a model; criteria that no claim decides are unknown."""
     from llm_judge.case_files import case_state
     from llm_judge.claims.decisions import ClaimFile
 

@@ -31,7 +31,7 @@ _WORKERS = click.option(
     help="Cases at once.",
 )
 _MAX_TOTAL_COST = click.option(
-    "--max-total-cost", type=_AMOUNT, metavar="USD", help="For all cases."
+    "--max-total-cost", type=_AMOUNT, metavar="USD", help="Limit for all cases."
 )
 _CASE = click.argument("case_file", metavar="CASE", type=_FILE)
 _CASES = click.argument("case_files", metavar="CASE...", type=_FILE, nargs=-1, required=True)
@@ -48,12 +48,12 @@ def _stack(*decorators: Callable[[Any], Any]) -> Callable[[_Command], _Command]:
 
 _CHARS = click.option(
     "--chars", type=_POSITIVE, default=40_000, show_default=True, metavar="N",
-    help="Characters of evidence a model is shown.",
+    help="Maximum characters of evidence shown to a model.",
 )  # fmt: skip
 _PROMPT = _stack(
     _CHARS,
     click.option("--pictures", type=click.IntRange(min=0), default=8, show_default=True, metavar="N",
-                 help="Screenshots shown at most."),
+                 help="Maximum number of screenshots shown."),
     click.option("--agent-text", is_flag=True,
                  help="Show the agent's own final answer, labelled as a claim."),
 )  # fmt: skip
@@ -61,29 +61,29 @@ _MODEL = _stack(
     click.option("--model", "-m", required=True, metavar="PROVIDER:MODEL",
                  help="Also replay:CASSETTE and scripted:FILE, which need no key."),
     click.option("--second", metavar="PROVIDER:MODEL",
-                 help="Asked about passes, low margins and doubtful cases; without its agreement "
-                      "nothing passes."),
+                 help="Second model, asked about passes, low margins and doubtful cases; nothing passes unless it "
+                      "agrees."),
     click.option("--samples", type=_POSITIVE, default=1, show_default=True, metavar="N",
                  help="Answers of the first model that must agree."),
     _PROMPT,
     click.option("--claims", type=_FILE, metavar="FILE",
                  help="Decide criteria by these claims first; a model is asked about the rest."),
-    click.option("--calibration", type=_FILE, metavar="FILE", help="What `calibrate --out` wrote."),
-    click.option("--base-url", metavar="URL", help="Of the first model's API."),
+    click.option("--calibration", type=_FILE, metavar="FILE", help="File written by `calibrate --out`."),
+    click.option("--base-url", metavar="URL", help="URL of the first model's API."),
     click.option("--any-model", is_flag=True,
-                 help="Accept that the API names another model than was asked for."),
+                 help="Accept replies in which the API names a different model."),
     click.option("--deadline", type=_AMOUNT, default=300.0, show_default=True, metavar="SECONDS",
-                 help="For one case, all calls together."),
-    click.option("--max-cost", type=_AMOUNT, metavar="USD", help="For one case; a call that may "
-                 "cost more is not made."),
+                 help="Time limit for one case, all calls together."),
+    click.option("--max-cost", type=_AMOUNT, metavar="USD", help="Budget for one case; a call that may exceed it is "
+                                                                 "not made."),
     click.option("--accept-kinds", default="proven,supported", show_default=True, metavar="KINDS",
-                 help="Kinds of verdicts that count; also `opinion`. Others are told and count as undecided."),
+                 help="Kinds of verdicts that count, also `opinion`; others are reported as undecided."),
     click.option("--reply-form", type=click.Choice(["auto", "json_schema", "json_object", "text"]),
                  default="auto", show_default=True,
-                 help="What the server is asked to keep to; auto asks for less where it refuses."),
+                 help="Reply format asked of the server; auto asks for a weaker one if it refuses."),
     click.option("--cache", type=click.Path(file_okay=False, path_type=Path), metavar="DIR",
-                 help="Keep replies by prompt, schema, evidence and model.  [default: ~/.cache/llm-judge for "
-                      "models that are paid for]"),
+                 help="Folder of cached replies, by prompt, schema, evidence and model.  [default: "
+                      "~/.cache/llm-judge for paid models]"),
     click.option("--no-cache", is_flag=True, help="Ask again, and pay again, for the same call."),
     click.option("--record", type=_OUT, metavar="FILE", help="Record the calls as a cassette."),
     click.option("--replay", type=_FILE, metavar="FILE", help="Answer from a cassette only."),
@@ -136,9 +136,7 @@ def pack(case_file: Path, chars: int, *, as_json: bool) -> None:
 @main.command("show-prompt")
 @_CASE
 @_PROMPT
-@click.option(
-    "--model", "-m", metavar="PROVIDER:MODEL", help="Also print about what it would cost."
-)
+@click.option("--model", "-m", metavar="PROVIDER:MODEL", help="Also print the approximate cost.")
 @json_option
 def show_prompt(case_file: Path, model: str | None, *, as_json: bool, **options: Any) -> None:
     """Print exactly what would be sent, with tokens and cost, without sending it."""
@@ -186,8 +184,8 @@ def verify(
 ) -> None:
     """Check the evidence of an old verdict against a state, without a model.
 
-    VERDICT is one verdict or JSON lines of them, of which the case's own is checked. Exits with 0 if
-    the evidence holds, 1 if it does not, 3 if the verdict was undecided.
+    VERDICT is one verdict, or JSON lines of verdicts, of which the case's own is checked. Exits with 0 if the
+    evidence holds, 1 if it does not, 3 if the verdict was undecided.
     """
     from llm_judge.case_files import case_state, read_case, read_json
     from llm_judge.cli import output
@@ -210,13 +208,13 @@ def verify(
 @main.command()
 @click.argument("labels_file", metavar="LABELS", type=_FILE)
 @click.argument("verdicts_file", metavar="VERDICTS", type=_FILE)
-@click.option("--out", type=_OUT, metavar="FILE", help="Write what `--calibration` reads.")
+@click.option("--out", type=_OUT, metavar="FILE", help="Write the file that `--calibration` reads.")
 @click.option("--level", type=FiniteRange(0.5, 0.999), default=0.95, show_default=True, metavar="SHARE",
               help="Nominal confidence of the intervals.")  # fmt: skip
 @click.option(
     "--by-verdict",
     is_flag=True,
-    help="The labels are all cases that `label --next` proposed, and no others.",
+    help="The labels cover exactly the cases that `label --next` proposed.",
 )
 @json_option
 def calibrate(
@@ -224,7 +222,7 @@ def calibrate(
 ) -> None:  # fmt: skip
     """Compare verdicts with labels: how often the judge errs, what its confidence is worth.
 
-    LABELS are JSON lines or CSV with case_id and passed; VERDICTS is what `batch` wrote.
+    LABELS are JSON lines or CSV with case_id and passed; VERDICTS is the output of `batch`.
     """
     from llm_judge.batch import read_verdicts
     from llm_judge.calibration import report as reports
@@ -279,12 +277,12 @@ def calibrate(
 )
 @click.option("--seed", type=int, default=0, show_default=True, metavar="N")
 @_WORKERS
-@click.option("--base-url", metavar="URL", help="Of the first model's API.")
+@click.option("--base-url", metavar="URL", help="URL of the first model's API.")
 @click.option(
     "--cache",
     type=click.Path(file_okay=False, path_type=Path),
     metavar="DIR",
-    help="Keep replies.",
+    help="Folder of cached replies.",
 )
 @json_option
 def stress(case_files: Sequence[Path], *, as_json: bool, **options: Any) -> None:
@@ -317,17 +315,17 @@ def stress(case_files: Sequence[Path], *, as_json: bool, **options: Any) -> None
     type=_OUT,
     required=True,
     metavar="FILE",
-    help="JSON lines of verdicts; run again, it goes on where it stopped.",
+    help="JSON lines of verdicts; run it again to continue.",
 )
 @_WORKERS
 @_MAX_TOTAL_COST
-@click.option("--max-tokens", type=_POSITIVE, metavar="N", help="For all cases.")
-@click.option("--max-minutes", type=_AMOUNT, metavar="MINUTES", help="For this run.")
+@click.option("--max-tokens", type=_POSITIVE, metavar="N", help="Limit for all cases.")
+@click.option("--max-minutes", type=_AMOUNT, metavar="MINUTES", help="Limit for this run.")
 @json_option
 def batch(cases_path: Path, out: Path, *, as_json: bool, **options: Any) -> None:
     """Judge many cases: JSON lines of cases, or a folder of case files.
 
-    Exits with 0 if all are decided, 2 if there were errors, 3 if some are undecided or left.
+    Exits with 0 if all are decided, 2 if there were errors, 3 if some are undecided or not judged yet.
     """
     from llm_judge.cli import output
     from llm_judge.cli.batch import read_cases, run_batch
@@ -355,23 +353,23 @@ def batch(cases_path: Path, out: Path, *, as_json: bool, **options: Any) -> None
     default=1,
     show_default=True,
     metavar="N",
-    help="Wrong states made of each right one, by each operator; 0 for none.",
+    help="Wrong states made from each right one by each operator; 0 for none.",
 )
 @click.option(
     "--seed", type=int, default=0, show_default=True, metavar="N", help="Chooses the wrong states."
 )
 @click.option(
-    "--out", "-o", type=_OUT, metavar="FILE", help="Keep the verdicts; run again, it goes on."
+    "--out", "-o", type=_OUT, metavar="FILE", help="Keep the verdicts; run it again to continue."
 )
 @_WORKERS
 @_MAX_TOTAL_COST
 @json_option
 def bench(labelled: str, *, as_json: bool, **options: Any) -> None:
-    """Test a judge on a labelled set and on wrong states made of it: may it be used unattended?
+    """Test a judge on a labelled set and on wrong states made from it: may it be used unattended?
 
-    LABELLED are JSON lines of cases with `outcome` (and `process`): true or false; or `generated:200` for as
-    many made-up ones. Exits with 0 if it may, 1 if
-    not, 2 if every call failed, 3 if there are too few wrong states to say.
+    LABELLED is a file of JSON lines: cases with `outcome` (and `process`), true or false; or `generated:200` for 200
+    made-up cases. Exits with 0 if it may, 1 if not, 2 if every call failed, 3 if there are too few wrong states to
+    say.
     """
     from llm_judge.cli.bench import run_bench, show_bench
 
@@ -400,8 +398,8 @@ def bench(labelled: str, *, as_json: bool, **options: Any) -> None:
 def convert(form: str, source: Path, annotations: Path | None, out: Path) -> None:
     """Turn a published set of labelled trajectories into a labelled set for `bench`.
 
-    SET is cua-verifier-bench or agent-reward-bench; SOURCE its folder as it was downloaded. Trajectories on whose
-    outcome people do not agree are left out and counted.
+    SET is cua-verifier-bench or agent-reward-bench; SOURCE is its downloaded folder. Trajectories on whose outcome
+    people disagree are left out and counted.
     """
     from llm_judge.meta_evaluation.published_sets import convert as converted
 
@@ -419,7 +417,7 @@ def convert(form: str, source: Path, annotations: Path | None, out: Path) -> Non
     default="labels.jsonl",
     show_default=True,
     metavar="FILE",
-    help="What is labelled; new labels are added.",
+    help="File of labels; new labels are added.",
 )
 @click.option(
     "--next",
@@ -432,7 +430,7 @@ def convert(form: str, source: Path, annotations: Path | None, out: Path) -> Non
 )
 @click.option("--list", "only_list", is_flag=True, help="Print their ids and ask nothing.")
 @click.option(
-    "--html", "html_file", type=_OUT, metavar="FILE", help="Write a form to label them in, instead."
+    "--html", "html_file", type=_OUT, metavar="FILE", help="Write a form to label them in instead."
 )
 @click.option("--seed", type=int, default=0, show_default=True, metavar="N")
 def label(
@@ -467,7 +465,7 @@ def demo(*, as_json: bool) -> None:
 @main.command()
 @json_option
 def models(*, as_json: bool) -> None:
-    """List the providers: is there a key, is the SDK installed, what do prices rest on."""
+    """List the providers: whether a key is set, whether the SDK is installed, and the source of prices."""
     from llm_judge.cli import output
 
     output.show_models(as_json=as_json)

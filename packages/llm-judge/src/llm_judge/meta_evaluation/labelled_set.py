@@ -1,4 +1,4 @@
-"""Test a judge on a labelled set and on wrong states made of it: may it be used unattended?
+"""Test a judge on a labelled set and on wrong states made from it: may it be used unattended?
 
 A line of the set is a case with its label: `{"goal": ..., "criteria": [...], "state": ..., "outcome": true}`,
 and where the set distinguishes it `"process": false` (done the right way or not) and an `operator` (how a

@@ -135,7 +135,7 @@ def from_json(value: Any) -> ValueShape:
     if isinstance(value, str) and set(value.split("|")) <= KINDS:
         return ValueShape(frozenset(value.split("|")))
     if not isinstance(value, dict):
-        raise InputError(f"{value!r} is no shape: write a JSON type, 'any' or an object")
+        raise InputError(f"{value!r} is not a shape: write a JSON type, 'any' or an object")
     kinds = set(str(value.get("|", "")).split("|")) - {""}
     items = [from_json(value[sign]) for sign in (_LIST, _MAP) if sign in value]
     signs = {_LIST, _MAP, _OPEN, "|"}

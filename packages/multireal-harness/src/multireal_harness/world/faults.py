@@ -60,11 +60,13 @@ def read_faults(text: str) -> tuple[AppFault, ...]:
 def _read(app: str, text: str) -> AppFault:
     found = _FAULT.fullmatch(text)
     if found is None:
-        raise ValueError(f"{text!r} is no fault: write PAGE=WHAT, e.g. finish=503x2 or page=slow:3")
+        raise ValueError(
+            f"{text!r} is not a fault: write PAGE=WHAT, e.g. finish=503x2 or page=slow:3"
+        )
     path = _PAGES.get(found["page"], found["page"])
     if not path.startswith("/"):
         raise ValueError(
-            f"{found['page']!r} is no page: {', '.join(_PAGES)} or a path that begins with /"
+            f"{found['page']!r} is not a page: {', '.join(_PAGES)} or a path that begins with /"
         )
     times = None if found["times"] is None else int(found["times"])
     if found["status"]:
@@ -75,6 +77,6 @@ def _read(app: str, text: str) -> AppFault:
         if kind == found["kind"] and kind not in {"status", "slow"}:
             return AppFault(app, kind, path, times)
     raise ValueError(
-        f"{found['kind']!r} is no fault: a status, slow:SECONDS, drop, stall, garbage, odd_json, "
+        f"{found['kind']!r} is not a fault: a status, slow:SECONDS, drop, stall, garbage, odd_json, "
         "invalid_json, no_pre"
     )

@@ -350,7 +350,7 @@ def _make(context: TrialContext) -> Any:
     except Exception as error:
         raise InputError(f"{reference} cannot be made: {type(error).__name__}: {error}") from error
     if not callable(getattr(made, "predict", None)):
-        raise InputError(f"{reference} is no agent of Windows Agent Arena: it has no `predict`")
+        raise InputError(f"{reference} is not an agent of Windows Agent Arena: it has no `predict`")
     return made
 
 
@@ -359,7 +359,7 @@ def _arguments(context: TrialContext) -> dict[str, Any]:
     try:
         value = decode_json(given) if isinstance(given, str) else given
     except ValueError as error:
-        raise InputError(f"the option arguments is no JSON: {error}") from error
+        raise InputError(f"the option arguments is not JSON: {error}") from error
     if not isinstance(value, dict):
         raise InputError('the option arguments is a JSON object, e.g. {"model": "gpt-4o"}')
     return value

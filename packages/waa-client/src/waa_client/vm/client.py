@@ -71,9 +71,9 @@ def vm_url(text: str) -> str:
         url = urlsplit(f"http://{given}" if bare else given)
         host, port = url.netloc.rpartition("@")[2], url.port
     except ValueError as error:
-        raise InputError(f"{text!r} is no address: {error}") from error
+        raise InputError(f"{text!r} is not an address: {error}") from error
     if url.scheme not in {"http", "https"} or not host or host[0] == ":" or host[-1] == ":":
-        raise InputError(f"{text!r} is no address: write host, host:port or http://...")
+        raise InputError(f"{text!r} is not an address: write host, host:port or http://...")
     place = f"{host}:{VM_PORT}" if bare and port is None else host
     return f"{url.scheme}://{place}{url.path.rstrip('/')}"
 

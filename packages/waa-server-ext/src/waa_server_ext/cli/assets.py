@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 _FOLDER = click.Path(file_okay=False, path_type=Path)
 _assets_option = click.option(
     "--assets", "folder", type=_FOLDER, default="waa-assets", show_default=True, metavar="DIR",
-    help="The folder that `serve --assets` takes.",
+    help="Folder for `serve --assets`.",
 )  # fmt: skip
 
 
@@ -30,7 +30,7 @@ def assets() -> None:
 @click.option("--tasks-dir", "tasks", type=_FOLDER, required=True, metavar="DIR",
               help="Folder of <domain>/<task>.json, or the one above.")  # fmt: skip
 @_assets_option
-@click.option("--refresh", is_flag=True, help="Fetch again what is there.")
+@click.option("--refresh", is_flag=True, help="Fetch again files that are there.")
 @json_option
 def fetch(tasks: Path, folder: Path, refresh: bool, as_json: bool) -> None:  # click's flags
     """Fetch the set-up and gold files of all tasks; run it again to continue."""
@@ -49,7 +49,7 @@ def fetch(tasks: Path, folder: Path, refresh: bool, as_json: bool) -> None:  # c
 @_assets_option
 @json_option
 def list_(folder: Path, as_json: bool) -> None:
-    """List what is there."""
+    """List the fetched files."""
     from waa_server_ext.evaluation.assets import AssetStore
 
     if not folder.is_dir():

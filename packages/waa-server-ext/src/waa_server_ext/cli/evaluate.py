@@ -21,16 +21,16 @@ if TYPE_CHECKING:
               help="The VM's files, as C/Users/... or loose under the names the task uses; reference "
               "files in DIR/gold.")  # fmt: skip
 @click.option("--transcript", type=click.Path(dir_okay=False, path_type=Path), metavar="FILE",
-              help="A verdict with its transcript, for what is no file.")  # fmt: skip
+              help="A verdict with its transcript, for values that are not files.")  # fmt: skip
 @click.option("--tasks-dir", "tasks", type=click.Path(file_okay=False, path_type=Path), metavar="DIR",
-              help="Where TASK is looked for as domain/stem.")  # fmt: skip
+              help="Folder in which TASK is looked up as domain/stem.")  # fmt: skip
 @click.option("--gave-up", is_flag=True, help="The agent's last action was FAIL.")
 @evaluator_options
 @json_option
 def evaluate(task: str, **options: Any) -> None:
     """Score TASK (a JSON file, or domain/stem with --tasks-dir) on the files of a folder.
 
-    Exits with 0 for a score of 1, with 1 for less, and with 3 where there is no score.
+    Exits with 0 for a score of 1, 1 for less, 3 for no score.
     """
     from waa_server_ext.native.offline import evaluate_files, read_task
     from waa_server_ext.server.startup import evaluator_settings

@@ -22,15 +22,15 @@ _server_option = click.option(
 @click.command()
 @_server_option
 @click.option("--vm", default="127.0.0.1", show_default=True, metavar="HOST[:PORT]",
-              help="Where evaluators reach the server, seen from where it runs.")  # fmt: skip
+              help="Address at which evaluators reach the server from its own machine.")  # fmt: skip
 @click.option("--cache", default="waa-server-ext", show_default=True, metavar="DIR",
-              help="Journal and scratch files, where the server runs.")  # fmt: skip
+              help="Folder for the journal and scratch files, on the server's machine.")  # fmt: skip
 @click.option("--waa-checkout", "checkout", metavar="DIR",
-              help="Run the evaluators of this checkout, where the server runs.")  # fmt: skip
-@click.option("--fidelity", type=click.Choice(["v2", "orig", "fixed"]), help="Whose rules score.")
-@click.option("--assets", metavar="DIR", help="Reference files by URL, where the server runs.")
+              help="Run the evaluators of this checkout, on the server's machine.")  # fmt: skip
+@click.option("--fidelity", type=click.Choice(["v2", "orig", "fixed"]), help="Scoring rules.")
+@click.option("--assets", metavar="DIR", help="Reference files by URL, on the server's machine.")
 @click.option("--tasks-dir", "tasks", metavar="DIR",
-              help="Tasks that requests may name, where the server runs.")  # fmt: skip
+              help="Tasks that requests may name, on the server's machine.")  # fmt: skip
 @json_option
 def install(server: Path, as_json: bool, **options: Any) -> None:
     """Mount /evaluate in WAA's own server; waa-server-ext must be installed where that runs."""
@@ -44,7 +44,7 @@ def install(server: Path, as_json: bool, **options: Any) -> None:
 @_server_option
 @json_option
 def uninstall(server: Path, as_json: bool) -> None:
-    """Undo install: the file is byte for byte what it was."""
+    """Undo install; the file is restored byte for byte."""
     from waa_server_ext.server.installation import uninstall as run
 
     _show(run(server), as_json, "removed from", "nothing to remove in")

@@ -15,21 +15,21 @@ _FOLDER = click.Path(file_okay=False, path_type=Path)
 
 @click.command()
 @click.option("--vm", required=True, metavar="HOST[:PORT]",
-              help="Where WAA's server in the VM answers, also as http://HOST:PORT; the port is 5000 unless given.")  # fmt: skip
+              help="Address of WAA's server in the VM, also as http://HOST:PORT; the port is 5000 unless given.")  # fmt: skip
 @click.option("--host", default="127.0.0.1", show_default=True, help="Listen on this address.")
 @click.option("--port", type=click.IntRange(0, 65535), default=5050, show_default=True,
               help="Listen on this port; 0 takes a free one.")  # fmt: skip
 @click.option("--tasks-dir", "tasks", type=_FOLDER, metavar="DIR",
               help="Tasks that requests may name; by default the checkout's own.")  # fmt: skip
 @click.option("--timeout", "timeout_s", type=FiniteRange(min=1), default=900.0,
-              show_default=True, metavar="SECONDS", help="Longest that one evaluation may take.")  # fmt: skip
-@click.option("--no-token", is_flag=True, help="Answer every program of this machine.")
+              show_default=True, metavar="SECONDS", help="Time limit of one evaluation.")  # fmt: skip
+@click.option("--no-token", is_flag=True, help="Need no token from local programs.")
 @evaluator_options
 def serve(**options: Any) -> None:
-    """Answer POST /evaluate, beside the VM or inside it.
+    """Answer POST /evaluate, outside the VM or inside it.
 
-    Clients send a token as `Authorization: Bearer`: that of $WAA_SERVER_TOKEN, or a new one in a file
-    that is named, where waa-client finds it.
+    Clients send a token as `Authorization: Bearer`: $WAA_SERVER_TOKEN, or a new one in a file whose path is printed,
+    where waa-client finds it.
     """
     from bench_core.serving import ServerToken
     from waa_server_ext.server.startup import evaluator_settings, serve_forever

@@ -13,20 +13,20 @@ _FOLDER = click.Path(file_okay=False, path_type=Path)
 def wine() -> None:
     """Run WAA's own server under Wine, without Windows.
 
-    For developing an agent or a VM: files, processes, windows, keyboard and the registry work, UI
-    Automation does not. What is scored on it is recorded as world `wine`, and is never a WAA score.
+    For developing an agent or a VM: files, processes, windows, keyboard and the registry work, UI Automation does
+    not. Its scores are recorded as world `wine` and are never WAA scores.
     """
 
 
 @wine.command()
 @click.argument("checkout", type=_FOLDER)
 @click.option("--out", type=_FOLDER, default=Path("wine-machine"), show_default=True, metavar="FOLDER",
-              help="Where the machine is built; about 0.9 GB.")  # fmt: skip
+              help="Folder in which to build the machine; about 0.9 GB.")  # fmt: skip
 def build(checkout: Path, out: Path) -> None:
     """Build a machine with the server of CHECKOUT, once.
 
-    CHECKOUT is a clone of WindowsAgentArena or WindowsAgentArena-V2. A Windows Python and what the server
-    imports come from the package index.
+    CHECKOUT is a clone of WindowsAgentArena or WindowsAgentArena-V2. A Windows Python and the server's dependencies
+    come from the package index.
     """
     from waa_server_ext.wine.building import build_machine
 
@@ -39,8 +39,8 @@ def build(checkout: Path, out: Path) -> None:
 def serve(machine: Path) -> None:
     """Start a machine, until Ctrl-C; `waa-server-ext serve --vm` scores on it.
 
-    Nothing that is written to the machine is kept: each start begins with what was built. Every program of
-    this computer may act on the machine, from which nothing of this computer can be reached.
+    Changes to the machine are not kept: each start begins from the build. Every program on this computer may act on
+    the machine; the machine cannot reach this computer.
     """
     import asyncio
 

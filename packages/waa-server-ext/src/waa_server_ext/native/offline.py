@@ -105,7 +105,7 @@ def read_task(name: str, tasks: Path | None) -> dict[str, Any]:
     if path.suffix == ".json" and path.is_file():
         return read_task_file(path)
     if tasks is None:
-        raise InputError(f"{name} is no task file; name the folder of tasks with --tasks-dir")
+        raise InputError(f"{name} is not a task file; name the folder of tasks with --tasks-dir")
     return TaskFolder(tasks).load(name)
 
 
@@ -206,7 +206,7 @@ def _recorded(path: Path | None) -> _Recorded:
         raise InputError(f"{path} cannot be read: {error.strerror}") from error
     except ValidationError as error:
         what = problems_of(error, Verdict)
-        raise InputError(f"{path} is no verdict of POST /evaluate: {what}") from error
+        raise InputError(f"{path} is not a verdict of POST /evaluate: {what}") from error
     return _Recorded(verdict.transcript, BodyStore(path.parent / "bodies"))
 
 

@@ -148,7 +148,7 @@ def load_scene(path: Path) -> Scene:
     try:
         return Scene.model_validate(data or {})
     except ValidationError as error:
-        raise InputError(f"{path} is no scene: {problems_of(error, Scene)}") from error
+        raise InputError(f"{path} is not a scene: {problems_of(error, Scene)}") from error
 
 
 def snapshot(desktop: Desktop) -> Scene:

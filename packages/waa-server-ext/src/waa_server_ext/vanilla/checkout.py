@@ -49,7 +49,7 @@ def find_checkout(folder: Path) -> Checkout:
     client = next((folder / p for p in _SEARCHED if (folder / p / _ENVIRONMENT).is_file()), None)
     if client is None:
         raise InputError(
-            f"{folder} is no Windows Agent Arena checkout: there is no "
+            f"{folder} is not a Windows Agent Arena checkout: there is no "
             f"{_CLIENT / _ENVIRONMENT} in it; clone microsoft/WindowsAgentArena or "
             f"GAIR-NLP/WindowsAgentArena-V2 and give that folder"
         )

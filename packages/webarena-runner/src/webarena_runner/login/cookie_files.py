@@ -91,5 +91,5 @@ def read_cookies(folder: Path, site: str) -> CookieFile | None:
     except (OSError, ValidationError) as error:
         what = problems_of(error, CookieFile) if isinstance(error, ValidationError) else error
         raise InputError(
-            f"{path} is no login: {what}; write a new one with `webarena-runner auth capture`"
+            f"{path} is not a login: {what}; write a new one with `webarena-runner auth capture`"
         ) from error
