@@ -59,6 +59,7 @@ def read_lines(path: Path, what: str) -> Iterator[tuple[int, str, Any]]:
         InputError: It cannot be read, or a line is not JSON.
     """
     try:
+        # programs on Windows begin a file of text with a byte order mark
         lines = path.read_text(encoding="utf-8-sig").splitlines()
     except (OSError, UnicodeDecodeError) as error:
         raise InputError(f"{path}: cannot read {what}: {error}") from error

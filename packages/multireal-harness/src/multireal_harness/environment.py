@@ -165,6 +165,7 @@ class AppEnvironment(TrialEnvironment):
             why = f"the browser did not open the apps within {most_s:g} s"
             raise EnvironmentFaultError(why) from None
         except Error as error:
+            # raises the better explanation if Chromium has ended
             self._browser.chromium.check_alive()
             raise EnvironmentFaultError(f"the browser does not open the apps: {error}") from error
 
@@ -312,6 +313,7 @@ class AppEnvironment(TrialEnvironment):
             why = f"the browser did not answer within {capture.longest_s:g} s"
             raise EnvironmentFaultError(why) from None
         except Error as error:
+            # raises the better explanation if Chromium has ended
             browser.chromium.check_alive()
             raise EnvironmentFaultError(f"the browser does not answer: {error}") from error
 

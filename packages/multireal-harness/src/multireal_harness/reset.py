@@ -55,6 +55,7 @@ async def reset_app(
             raise EnvironmentFaultError(
                 f"the app {site.id!r} is not configured: {url} shows no page"
             )
+        # an app that polls is never idle: it is taken as it is after this time
         with contextlib.suppress(NotIdle):
             await page.wait_for_load_state("networkidle", timeout=capture.quiet_s * 1000)
         if not track:

@@ -45,6 +45,7 @@ BEFORE = "evaluation_before.json"
 """The file with the verdict before the agent's part."""
 
 _OBSERVE_S = 900.0
+# a name that never resolves (RFC 2606), should a request leave this process
 _IN_PROCESS = "http://desktop.invalid"
 _MORE_EVALUATIONS = 2
 _INSTRUCTIONS = (

@@ -110,6 +110,7 @@ async def run_hook(hook: str, url: str) -> None:
         raise EnvironmentFaultError(f"the reset command {hook!r} took over {_HOOK_S:g} s") from None
     finally:
         if process.returncode is None:
+            # the whole group: what a shell has started would go on without it
             os.killpg(process.pid, signal.SIGKILL)
     if process.returncode:
         printed = output.decode("utf-8", "replace").strip()[-_SHOWN:]

@@ -17,6 +17,7 @@ __all__ = ["check_files", "check_idle"]
 _AT_ONCE = 8
 _TIMEOUT_S = 30.0
 _BAD_STATUS = 400
+# servers that refuse HEAD answer so, and may have the file all the same
 _NO_HEAD = frozenset({403, 405, 501})
 
 

@@ -84,7 +84,9 @@ def main(descriptor: int, settings: int) -> None:
 
 def _supervise(order: dict[str, Any], work: int, control: int) -> int:
     os.setsid()
+    # the server ignores it, and the kernel would then discard the exit code of the agent
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+    # processes that the agent detaches become children of this one, which finds and ends them
     _prctl(_PR_SET_CHILD_SUBREAPER, 1)
     output, far = os.pipe()
     supervisor = os.getpid()
@@ -102,6 +104,7 @@ def _supervise(order: dict[str, Any], work: int, control: int) -> int:
 
 def _become_agent(order: dict[str, Any], work: int, output: int, supervisor: int) -> None:
     os.setsid()
+    # the server's setting gives the files of `/proc/self` to root, and an agent may need them
     _prctl(_PR_SET_DUMPABLE, 1)
     if order["sealed"] is not None and order["own"] is not None:
         # what it changes would take the signal below back

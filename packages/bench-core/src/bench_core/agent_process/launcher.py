@@ -176,6 +176,7 @@ class ForkLauncher(_Launcher):
         """Start one."""
         scratch = _scratch(self._place)
         try:
+            # the first fork waits until the agent is imported, which may take seconds
             work, control, pid, supervisor = await asyncio.to_thread(
                 self._fork, memory, scratch, variables or {}, own
             )
@@ -243,6 +244,7 @@ class ForkLauncher(_Launcher):
 
     def _launch(self) -> int | None:
         """Return how many threads the import started, None where it ended the process."""
+        # this kind keeps messages apart: one receive takes one order with its descriptors
         ours, far = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         with far, tempfile.TemporaryFile() as settings:
             begin = {"path": sys.path, "preload": self._preload, "sealed": self._sealed,
@@ -317,6 +319,7 @@ class _Forked(ChildProcess):
         """End it and everything it started; where it hung is in what it printed."""
         self._killed = True
         with contextlib.suppress(OSError):
+            # the supervisor may have ended by itself meanwhile
             self._control.send(b"k")
 
     async def _wait(self) -> Exit:
@@ -329,6 +332,7 @@ class _Forked(ChildProcess):
         waking.cancel()
         self._control.close()
         self._pipe.close()
+        # an agent may have left so many files that removing them would block the other trials
         await asyncio.to_thread(remove_folder, self._scratch)
         return _exit_in(report)
 

@@ -71,6 +71,7 @@ _SETTLE_MS = 2_000
 # A screenshot asked for while a page gives way to the next may never come: ask again soon.
 _LOOKS_MS = (1_000, 3_000, _TIMEOUT_MS)
 _REACTION_S = 0.1
+# a page whose script runs for longer without a break is taken for hung
 _SILENT_S = 15.0
 # three looks with all their waits take less: a longer one will never return
 _OBSERVE_S = 120.0

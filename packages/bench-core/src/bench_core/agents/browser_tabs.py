@@ -14,8 +14,10 @@ from bench_core.agents.page_nodes import NoSuchTargetError
 from bench_core.agents.records import Tab
 from bench_core.errors import EnvironmentFaultError
 
+# a page that hangs answers nothing, not even its title
 _TITLE_S = 2.0
 _MOST_TABS = 100
+# a digit after the colon begins a port: localhost:8000 has no scheme
 _SCHEME = re.compile(r"[a-z][a-z0-9+.-]*:(?![0-9])", re.IGNORECASE)
 _PORT = re.compile(r":(?!443$)[0-9]+$")
 

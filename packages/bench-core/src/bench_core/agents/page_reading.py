@@ -27,6 +27,7 @@ _MOST_HEADING = 80
 _MOST_LINE = 600
 _LARGEST_ZOOM = 4.0
 _MOST_FRAMES = 20
+# a frame that hangs must not hide the rest of its page
 _FRAME_S = 2.0
 _ALL: dict[str, Any] = {
     "element": 0, "apart": False, "interactive": False, "links": False, "notices": False,

@@ -35,8 +35,11 @@ from typing_extensions import Self
 
 from bench_core.child_process.framing import MAX_LINE, FrameError, decode_line
 
+# processes that it started may have inherited its pipes and hold them open
 _DRAIN_S = 2.0
+# the end of its output may arrive some time before its exit code
 _EXIT_S = 10.0
+# bytes of the beginning and of the end, so that endless output cannot fill the memory
 _KEPT = 1 << 16
 _TAIL_LINES = 5
 _TAIL_CHARS = 1_000
@@ -124,6 +127,7 @@ class ChildProcess(ABC):
         """Write to its standard input, without waiting; ignored if it is gone."""
         if not self._writer.is_closing():
             with contextlib.suppress(OSError, RuntimeError):
+                # it may have ended since the look; then `receive` says so
                 self._writer.write(line)
 
     async def receive(self) -> dict[str, Any] | None:
@@ -186,6 +190,7 @@ class ChildProcess(ABC):
         """Wait until it and all that belongs to it have ended."""
         if self._exit is None:
             self._exit = asyncio.ensure_future(self._wait())
+        # a waiter that is cancelled must not cancel the wait of the others
         return await asyncio.shield(self._exit)
 
     async def ends_within(self, seconds: float) -> bool:
@@ -319,5 +324,6 @@ def end_group(leader: int) -> None:
         command = ["taskkill", "/T", "/F", "/PID", str(leader)]
         subprocess.run(command, check=False, capture_output=True)  # noqa: S603  # a number
         return
+    # the group may have ended by now, and its number may belong to another user
     with contextlib.suppress(ProcessLookupError, PermissionError):
         os.killpg(leader, signal.SIGKILL)

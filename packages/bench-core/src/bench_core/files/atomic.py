@@ -24,6 +24,7 @@ _WINDOWS_DEVICES = frozenset(
     | {f"{port}{number}" for port in ("com", "lpt") for number in range(10)}
 )
 _BINARY = getattr(os, "O_BINARY", 0)
+# such as .run.json.1234-0.tmp, where 1234 is the process that writes it
 _TEMPORARY = re.compile(r"\..+\.\d+-\d+\.tmp", re.DOTALL)
 _counter = itertools.count()
 
@@ -50,6 +51,7 @@ def open_atomic(path: Path) -> Iterator[BinaryIO]:
         return
     temporary = path.with_name(f".{path.name}.{os.getpid()}-{next(_counter)}.tmp")
     try:
+        # exclusive: a link that someone put there under this name is not written through
         handle = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | _BINARY, 0o666)
         try:
             with os.fdopen(handle, "wb") as file:

@@ -238,6 +238,7 @@ def _open_by_handle(folder: Path, parts: tuple[str, ...]) -> BinaryIO:
     try:
         for part in parts[:-1]:
             place /= part
+            # `O_NOFOLLOW` below refuses a link as well, but calls it "not a directory"
             found = os.stat(part, dir_fd=handle, follow_symlinks=False)
             if stat.S_ISLNK(found.st_mode):
                 raise RefusedFileError(place, "is a link, which is not followed")
@@ -245,6 +246,7 @@ def _open_by_handle(folder: Path, parts: tuple[str, ...]) -> BinaryIO:
             os.close(handle)
             handle = below
         place /= parts[-1]
+        # before it is opened: opening a device may have an effect
         _refuse(place, os.stat(parts[-1], dir_fd=handle, follow_symlinks=False))
         return _checked(place, os.open(parts[-1], os.O_RDONLY | _PLAIN, dir_fd=handle))
     except OSError as error:
@@ -264,6 +266,7 @@ def _open_by_path(folder: Path, parts: tuple[str, ...]) -> BinaryIO:
 
 def _checked(path: Path, handle: int) -> BinaryIO:
     try:
+        # once more: it may have been exchanged since it was looked at
         _refuse(path, os.fstat(handle))
     except BaseException:
         os.close(handle)

@@ -119,6 +119,7 @@ class Cassette:
         with self.path.open("a", encoding="utf-8") as file:
             file.write(line + "\n")
             file.flush()
+            # the call was paid for: a crash must not lose it
             os.fsync(file.fileno())
         if self.match == "sequence":
             self._position += 1

@@ -84,6 +84,7 @@ async def check_model(model: Model, *, key_only: bool = False) -> None:
     try:
         await model.verify(_LOOK_UP_S)
     except ModelError as error:
+        # other failures prove nothing: a restricted key may call a model that it may not look up
         if _refuses_key(error) or (not key_only and _refuses_model(error, model.name)):
             raise UnusableModelError(_in_words(error, model.name)) from error
 

@@ -38,6 +38,7 @@ class _OpenAIBase(Adapter):
     def _connect(self) -> Any:
         import openai  # 0.5 s and more; only when used
 
+        # no retries of the SDK's: they would not count as requests, and one may wait an hour
         client = openai.AsyncOpenAI(
             api_key=self._api_key, base_url=self.base_url, max_retries=0, timeout=600.0
         )

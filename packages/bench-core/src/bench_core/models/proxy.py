@@ -268,6 +268,7 @@ class LoopbackModelProxy:
         except ImportError as error:
             raise MissingExtraError("it", "httpx", "bench-core", "proxy") from error
         self._loop, self._stop = asyncio.get_running_loop(), asyncio.Event()
+        # a model that thinks for long sends nothing for many minutes
         timeout = httpx.Timeout(connect=20.0, read=1800.0, write=120.0, pool=None)
         limits = httpx.Limits(max_connections=None, max_keepalive_connections=20)
         async with httpx.AsyncClient(timeout=timeout, limits=limits) as client:

@@ -92,6 +92,7 @@ def _head(status: int, headers: Mapping[str, str]) -> bytes:
     try:
         reason = HTTPStatus(status).phrase
     except ValueError:
+        # a status that Python does not know, such as Anthropic's 529
         reason = "Status"
     lines = [
         f"HTTP/1.1 {status} {reason}",

@@ -77,6 +77,7 @@ async def retry(
             reply = await _once(admit, send, left, timeout_s)
         except ModelError as error:
             wait = _wait(error, attempt, policy, rng)
+            # a wait that leaves no time for another request would only delay the error
             if wait is None or wait >= end - time.monotonic():
                 raise error.after(attempt) from error
             await asyncio.sleep(wait)

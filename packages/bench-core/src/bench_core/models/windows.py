@@ -22,7 +22,9 @@ _NAMES = (
 _LEAST = 1_000
 _NUMBER = r"(?<![\d.,])(\d[\d,_]{3,})(?![\d.]\d)"
 _MOST = r"(?:max(?:imum)?|limit(?:ed)?|context (?:window|size|length)|at most|up to|supports?|n_ctx|>|<=|≤|be \[\d+,)"
+# words before the number: "maximum context length is 128000 tokens"
 _AFTER = re.compile(rf"{_MOST}[^\d\n]{{0,60}}?{_NUMBER}", re.IGNORECASE)
+# words after the number: "200000 token limit"
 _BEFORE = re.compile(rf"{_NUMBER}[- ]?(?:tokens? )?(?:maximum|limit|context|window)", re.IGNORECASE)
 _IN_WORD = 4
 """Characters of a token, as providers say of English; the reported usage of earlier requests corrects it."""

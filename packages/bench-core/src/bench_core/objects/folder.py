@@ -16,8 +16,10 @@ from bench_core.errors import EnvironmentFaultError
 
 _PART = 5 << 20
 """Least size of a part that S3 takes; larger files are sent in parts."""
+# few, as each of them is held in memory
 _PARTS_AT_ONCE = 2
 _PIECE = 4 << 20
+# S3 lists no more objects at once
 _LISTED = 1000
 _TIMEOUT = {"connect_timeout": "20s", "timeout": "120s"}
 """Limits of one request, which carries a part or a piece, never a whole file."""
@@ -100,6 +102,7 @@ def opened_folder(url: str) -> ObjectFolder:
     """Return the folder at a URL that `bench_core.run_folder.stored.checked_url` has accepted."""
     scheme, _, rest = url.partition("://")
     bucket, _, prefix = rest.partition("/")
+    # obstore refuses stores without TLS unless it is told to; this one the user has named
     plain = any(os.environ.get(name, "").startswith("http://") for name in _HTTP)
     client: Any = {**_TIMEOUT, "allow_http": plain}
     try:

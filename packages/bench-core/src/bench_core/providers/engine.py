@@ -193,6 +193,7 @@ class Engine:
                 transport=transport,
                 timeout=httpx.Timeout(_ANSWER_S, connect=_CONNECT_S),
                 base_url="http://engine",
+                # proxies of the environment are for networks, and would not reach a socket of this machine
                 trust_env=False,
             ) as client:
                 answer = await client.request(

@@ -83,6 +83,7 @@ class MachineFolders:
         place = self.folder / name
         self.folder.mkdir(parents=True, exist_ok=True)
         try:
+            # the folder is the claim to its name: of several that make it, one succeeds
             place.mkdir()
         except FileExistsError:
             raise NameTakenError(name) from None

@@ -42,7 +42,9 @@ def keep_state(made: Path, place: Path, machine: str) -> None:
     files = {}
     for name in (_DISK, _MEMORY):
         file = made / name
+        # overlays of running machines stand on it, and a write would break them all
         file.chmod(0o444)
+        # on the disk before the state gets its name, so that none is there in part
         handle = os.open(file, os.O_RDONLY)
         try:
             os.fsync(handle)

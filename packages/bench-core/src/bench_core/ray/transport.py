@@ -33,6 +33,7 @@ _SHUTDOWN_S = 60.0
 _LEASE_S = WorkerLimits().lease_s
 _LOOK_S = 10.0
 _SOON_S = 5.0
+# a cluster of the run's own has room for any number of workers: --workers bounds them
 _LOCAL_SLOTS = 4096
 _NO_ANSWER = "the head of the cluster does not answer"
 _SHORT = Path("/tmp")  # noqa: S108  # a folder of its own is made in it
@@ -83,11 +84,13 @@ class RayTransport:
         await self.connected()
         await self._require_room(slot, labels)
         made = ray.remote(SlotActor).options(
+            # `proctor` alone bounds the workers of a node, not its processors: trials mostly wait
             num_cpus=0,
             resources={RESOURCE: 1, **dict.fromkeys(labels, _A_BIT)},
             max_restarts=0,
             max_task_retries=0,
             max_concurrency=16,
+            # Ray's default packs actors onto the first nodes
             scheduling_strategy="SPREAD",
         )
         try:
@@ -98,6 +101,7 @@ class RayTransport:
             facts = await value_of(actor.start.remote(f"worker {slot + 1}"), _CONNECT_S)
         except (RayError, asyncio.TimeoutError) as error:
             with contextlib.suppress(Exception):
+                # it may not exist, or the head may be gone: nothing is left to end then
                 ray.kill(actor)
             why = _lines_of(error) if isinstance(error, RayError) else ""
             raise EnvironmentFaultError(
@@ -124,6 +128,7 @@ class RayTransport:
         """Leave the cluster; end a cluster that was started for the run."""
         if self._connecting is not None and not self._connecting.cancelled():
             with contextlib.suppress(asyncio.TimeoutError):
+                # it may wait forever if the head of the cluster is gone
                 await in_thread(ray.shutdown, _SHUTDOWN_S)
             self._closed.set()
             if self._folder is not None:
@@ -179,6 +184,7 @@ class RayTransport:
             resources={RESOURCE: _LOCAL_SLOTS},
             include_dashboard=False,
             _temp_dir=str(self._files()),
+            # Ray asks for no password: whoever reaches a cluster can run code on it
             _node_ip_address="127.0.0.1",
             **quiet,
         )

@@ -31,6 +31,7 @@ REPORTED_ONLY = "reported_only"
 """Flags results whose score another harness reports: no files are left to score them from."""
 
 _SUMMARY = "summary_info.json"
+# such as 2024-10-01_12-00-00_GenericAgent-gpt-4o_on_webarena.310_51_ab12cd
 _NAME = re.compile(r".*_on_(?P<task>.+?)_(?P<seed>\d+|None)(?:_[0-9a-f]{4,12})?")
 _DEEPEST = 4
 _MOST = 100_000

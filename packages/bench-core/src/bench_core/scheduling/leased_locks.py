@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from bench_core.scheduling.resources import Claim
 
 _FIRST_POLL_S, _LONGEST_POLL_S = 0.05, 1.0
+# several renewals in a row may be lost before a lock is
 _RENEWALS_PER_TTL = 6
 _MARGIN_SHARE = 0.25
 """Share of a lease's time left when a holder that cannot renew it gives it up, to end its users."""

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 
     from bench_core.records import Resource
 
+# a lock file does not tell when it is released, so it is tried at growing intervals
 _FIRST_POLL_S = 0.02
 _LONGEST_POLL_S = 0.1
 
@@ -66,6 +67,7 @@ class FileLocks:
         locks: list[FileLock] = []
         held = _HeldFiles(locks)
         try:
+            # in one order in all processes, so that no two wait for each other
             for resource in sorted(resources, key=lambda each: each.name):
                 locks.append(FileLock.for_resource(resource.name, self._folder))
                 await _wait_for(locks[-1], resource, on_wait)

@@ -80,6 +80,7 @@ def seal(
     _mount("none", "/", None, _MS_REC | _MS_PRIVATE)
     for path in protected:
         with contextlib.suppress(OSError):
+            # a further safeguard: hiding must not fail because of it
             _make_readonly(path)
     for path in _outermost(os.path.realpath(each) for each in hidden):
         _hide(path, kept_needed)
@@ -191,6 +192,7 @@ def _enter() -> str:
 
 
 def _write(path: str, text: str) -> None:
+    # unbuffered: the kernel takes the map of a namespace in one write only
     descriptor = os.open(path, os.O_WRONLY)
     try:
         os.write(descriptor, text.encode())
@@ -209,6 +211,7 @@ def _hide(path: str, needed: list[str]) -> None:
     if path in needed:
         raise OSError(f"{path} holds what must stay hidden and what the agent needs")
     below = [each for each in needed if each.startswith(f"{path}{os.sep}")]
+    # opened before the cover hides their paths, and bound back from these descriptors
     kept = [(each, os.open(each, os.O_PATH)) for each in _outermost(below)]
     flags = _MS_NOSUID | _MS_NODEV
     _mount("tmpfs", path, "tmpfs", flags, "size=64k,nr_inodes=1k,mode=755")

@@ -62,6 +62,7 @@ class BoundedServer(ThreadingHTTPServer):
         token: Prefix of every path, so that only clients who know it are answered; None answers all.
     """
 
+    # an answer that never ends must not keep the process alive
     daemon_threads = True
     # a handler that stalls on purpose or hangs must not keep a server from closing
     block_on_close = False

@@ -88,6 +88,7 @@ class Socket:
         """Send a message; one to a side that is gone goes nowhere."""
         from websockets.exceptions import InvalidState
 
+        # the client may have closed the connection, or hung up, meanwhile
         with contextlib.suppress(InvalidState, OSError):
             self._protocol.send_text(text.encode())
             await self._flush()

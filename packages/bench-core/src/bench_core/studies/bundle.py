@@ -470,12 +470,15 @@ def _refused(member: zipfile.ZipInfo, seen: set[str]) -> str | None:
     """Return why a member is refused; None if it is a plain file below the folder."""
     name, kind = member.filename, (member.external_attr >> 16) & 0o170000
     parts = PurePosixPath(name)
+    # zipfile cuts a name at a NUL, and Windows finds drives and folders in names without `/`
     if member.orig_filename != name or "\\" in name or PureWindowsPath(name).drive:
         return "has a name of another system"
     if parts.is_absolute() or ".." in parts.parts or not parts.parts or str(parts) != name:
         return "has a name that leads out of the folder, or is none"
+    # Unix keeps the kind of a file in these bits; zip files of other systems have none there
     if kind not in {0, 0o100000} or name.endswith("/"):
         return "is a link or another kind of file"
+    # disks of macOS and Windows take names that differ in case for one file
     if name.casefold() in seen:
         return "is there twice"
     if member.file_size > _RATIO_FROM and member.file_size > _MOST_RATIO * max(

@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from bench_core.workers.transport import Link, Transport
 
 _log = logging.getLogger("bench_core.workers")
+# several may be lost in a row before a worker believes that its run is gone
 _SIGNS_PER_LEASE = 5
 _LONGEST_URL = 1_000
 _DOES_NOT_START = (EnvironmentFaultError, InputError)

@@ -43,14 +43,18 @@ _LOCALES = (
     "es_MX", "es_AR", "et", "fa", "fi", "fr", "fr_CA", "he", "hi", "hr", "hu", "id", "it", "ja", "ko", "lt", "lv",
     "nb", "nl", "pl", "pt", "pt_PT", "ro", "ru", "sk", "sl", "sr", "sv", "th", "tr", "uk", "vi", "zh", "zh_TW",
 )  # fmt: skip
+# a number as any country writes it: 1,234.50 or 1 234,50
 _DIGITS = re.compile(r"\d(?:[\d.,'\u2019\u00a0\u202f ]{0,40}\d)?")
 _ISO = re.compile(
     r"(\d{4})-(\d\d)-(\d\d)(?:[T ](\d\d):(\d\d)(?::\d\d(?:[.,]\d{1,9})?)?\s?(Z|[+-]\d\d:?\d\d)?)?"
 )
+# a time of day: 3 pm, 3:05 p.m., 14:30 or 14h30
 CLOCK = re.compile(
     r"(?<![\d.:])(?:(\d{1,2})(?:[:.h](\d\d))?(?::\d\d)?\s?([ap])\.?m\b\.?|(\d{1,2})[:h](\d\d)(?::\d\d)?(?![\d:]))", re.IGNORECASE
 )  # fmt: skip
+# a day in numbers: 30.11.2026, 11/30/26 or 2026-11-30
 _NUMERIC_DAY = re.compile(r"(?<!\d)(\d{1,4})([./-])\s?(\d{1,2})(?:\2\s?(\d{4}|\d{2}))?\.?(?!\d)")
+# groups of thousands, and of two digits as in India: 1,234,567 or 12,34,567
 _GROUPED = re.compile(r"\d{1,3}(?P<mark>[.,])(?:\d{2,3}(?P=mark))*\d{3}")
 _EPOCH_S = range(946_684_800, 4_102_444_800)  # 2000 to 2100
 _UNSPACED = re.compile(r"[\u0e00-\u0eff\u2e80-\ud7ff]")  # scripts without spaces between words

@@ -17,6 +17,7 @@ from llm_judge.states.effects import Effect, app_effects
 from llm_judge.states.pointers import leaves
 from llm_judge.states.snapshots import find_apps
 
+# sentences with a condition: what they ask for may rightly not have happened
 _CASES = re.compile(
     r"(?:\A|(?<=[.!?]\s))[^.!?]*\b(?:if|otherwise|unless|either)\b.*", re.IGNORECASE | re.DOTALL
 )

@@ -19,13 +19,17 @@ from llm_judge.states.pointers import MISSING, child, leaves, resolve, tokens
 _PASSAGE = 12  # shorter texts stand in others by chance
 _MOST_LEAVES = 80  # a larger object is a part of the state, not a record
 _LONGEST_NUMBER = 40
+# a part of a picture: left, top, width and height in pixels
 _REGION = re.compile(r"\s*(\d{1,5})\s*,\s*(\d{1,5})\s*,\s*(\d{1,5})\s*,\s*(\d{1,5})\s*")
+# a step of a path as models write them: a.b["c d"][0]
 _STEP = re.compile(r'\["?([^\]"]+)"?\]|([^.\[\]]+)')
+# the sign with which a model leaves out words of a quotation: ... or […]
 _ELISION = re.compile(r"\s*(?:\[?\.\.\.\]?|\[?\u2026\]?)\s*")
 _MARKS = str.maketrans(
     {"\u2019": "'", "\u2018": "'", "\u201c": '"', "\u201d": '"', "\u2013": "-", "\u2014": "-"}
 )
 _MONEY = "(?:[A-Z]{3}|[$\u00a2-\u00a5\u20a0-\u20c0])?"
+# an amount of money: USD 1,200.50, $1,200 or 1.200 €
 _AMOUNT = re.compile(rf"{_MONEY}\s?([+-]?)\s?(\d[\d.,' ]*)\s?{_MONEY}")
 
 _OF_AGENT = frozenset({"agent_answer", "actions"})

@@ -127,6 +127,7 @@ def _agent_reward_bench(source: Path, annotations: Path | None) -> Iterator[_Lin
         )
     people: dict[tuple[str, str], list[dict[str, str]]] = {}
     try:
+        # the csv module reads line ends itself: a quoted value may hold some
         with labels.open(encoding="utf-8", newline="") as file:
             for row in csv.DictReader(file):
                 people.setdefault((row["model_name"], row["task_id"]), []).append(row)

@@ -29,9 +29,11 @@ _MOMENT = re.compile(r"(\d{4})-(\d{2})-(\d{2})(?:([T ])(\d{2}):(\d{2}))?")
 _SLASHED = re.compile(r"\b(\d{1,2})/(\d{1,2})/(\d{4})\b")
 _CLOCK = re.compile(r"\b(\d{1,2}):(\d{2})\b")
 _MONEY = re.compile(r"([$€£])\s?(\d+)")
+# a number and the name of a street: 12 Main Street
 _STREET = re.compile(
     r"\b(\d+)(\s+(?:\w+\s+){0,3}(?:st|street|ave|avenue|rd|road|blvd|dr|drive|ln)\b)", re.IGNORECASE
 )
+# a number of things: 2 rooms
 _COUNT = re.compile(r"\b(\d{1,4})(\s+[a-z]+)")
 _MAIL = re.compile(r"\b([\w.+-]+)@([\w-]+\.\w+)")
 _HEXES = re.compile(r"[0-9a-f]{8,}", re.IGNORECASE)

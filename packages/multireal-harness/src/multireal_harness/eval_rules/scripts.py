@@ -52,12 +52,14 @@ def script_check(one: Eval, source: str, state: Any) -> Check:
         script.write_text(source, encoding="utf-8")
         try:
             ran = subprocess.run(  # noqa: S603  # the task set's own script, with limits
+                # isolated: it imports nothing from its folder or from the folders of the user
                 [sys.executable, "-I", "-c", _LAUNCHER, str(script), str(state_file)],
                 capture_output=True,
                 check=False,
                 cwd=folder,
                 encoding="utf-8",
                 errors="replace",
+                # nothing else of the environment: the script is foreign code, and keys are in there
                 env={"PYTHONIOENCODING": "utf-8"},
                 timeout=_TIMEOUT_S,
             )

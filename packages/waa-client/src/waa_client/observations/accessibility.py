@@ -21,6 +21,7 @@ _PLACE = "{uri:deskat:component.at-spi.gnome.org}"
 _VALUE = "{uri:deskat:value.at-spi.gnome.org}value"
 _PAIR = re.compile(r"\(\s*(-?\d{1,9})\s*,\s*(-?\d{1,9})\s*\)")
 _CLASS = "{uri:deskat:uia.windows.microsoft.org}class"
+# pywinauto's name of a control, such as <class 'pywinauto.controls.win32_controls.ButtonWrapper'>
 _WRAPPER = re.compile(r"\.(\w+)Wrapper'>$")
 _MOST_BYTES = 64 * 1024 * 1024
 _MOST_ELEMENTS = 2000

@@ -116,6 +116,7 @@ class CdpBrowser:
             yield self.attach(target)
         finally:
             with contextlib.suppress(CdpError):
+                # the result is known by now, and a page that is gone needs no closing
                 self.close_tab(target)
                 if context:
                     self.call("Target.disposeBrowserContext", browserContextId=context)

@@ -145,6 +145,7 @@ def _recorded(
     try:
         answer = ask()
     except CdpError as error:
+        # recorded as well, so that scoring again without the VM fails in the same way
         env.vm.record_browser(name, dict(config), _NO_ANSWER, str(error))
         raise
     env.vm.record_browser(name, dict(config), OK, answer)
@@ -229,6 +230,7 @@ def _tab_info(browser: CdpBrowser, target: Mapping[str, Any]) -> dict[str, str]:
         tab.wait_for("networkidle")
         return {"title": tab.title(), "url": tab.url()}
     except CdpError:
+        # upstream's own title for a page that fails
         return {"title": "Error encountered", "url": target["url"]}
 
 

@@ -109,6 +109,7 @@ def _object(body: bytes) -> dict[str, Any]:
 def _json(body: bytes) -> Any:
     try:
         check_size(body)
+        # Python reads NaN and Infinity, which JSON does not have
         value = json.loads(body.decode("utf-8"), parse_constant=_no_constant)
         json.dumps(value, ensure_ascii=False).encode("utf-8")  # fails on a lone surrogate
     except UnicodeEncodeError as error:
