@@ -27,27 +27,63 @@ pytestmark = pytest.mark.skipif(
     MACHINE is None,
     reason="PROCTOR_WINE_MACHINE names no machine: `nox -s real_windows -- CHECKOUT` builds one",
 )
+# What a machine holds. Passed over: temporary folders, Templates, which is the sandbox's own home, and the server's
+# log, which has a line for each look whether it is up.
 LOOK = r"""
-import glob, os, subprocess
-import pyperclip, win32gui
-files = sorted(f"{each} {os.path.getsize(each)}" for each in glob.glob(r"C:\Users\Docker\**", recursive=True)
-               if os.path.isfile(each) and "Temp" not in each)
-subprocess.run(["reg", "export", r"HKCU\Software", r"C:\windows\temp\keys.reg", "/y"], capture_output=True)
-keys = open(r"C:\windows\temp\keys.reg", "rb").read().decode("utf-16").splitlines()
+import os, subprocess
+import psutil, pyperclip, win32api, win32gui, win32process
+
+def files(folder):
+    for each in os.scandir(folder):
+        if each.name in ("Temp", "temp", "Templates", "server.log"):
+            continue
+        if each.is_dir(follow_symlinks=False):
+            yield from files(each.path)
+        else:
+            # each start compiles Python's modules
+            written = 0 if each.name.endswith(".pyc") else each.stat().st_mtime_ns
+            yield f"{each.path} {each.stat().st_size} {written}"
+
+def keys(root):
+    subprocess.run(["reg", "export", root, r"C:\windows\temp\keys.reg", "/y"], capture_output=True)
+    with open(r"C:\windows\temp\keys.reg", encoding="utf-16") as exported:
+        key = ""
+        for each in exported:
+            key = each if each.startswith("[") else key
+            # each start gives the screen a number and its driver a date
+            if "DriverDateData" not in each and r"Control\Video\{" not in key:
+                yield key + each
+
+def program(process):
+    try:
+        return win32process.GetModuleFileNameEx(win32api.OpenProcess(0x410, False, process), 0)
+    except win32api.error:
+        return "ended"
+
 windows = []
 win32gui.EnumWindows(lambda handle, _: windows.append(win32gui.GetWindowText(handle)), None)
-open_ = sorted(each for each in windows if each and win32gui.FindWindow(None, each))
-print(repr((files, keys, open_, pyperclip.paste())))
+print(ascii({
+    "files": sorted(files("C:\\")),
+    "registry": sorted([*keys("HKCU"), *keys("HKLM")]),  # their order is not the same in each
+    "processes": sorted(map(program, psutil.pids())),
+    "ports": sorted(each.laddr.port for each in psutil.net_connections() if each.status == "LISTEN"),
+    "windows": sorted(each for each in windows if each and win32gui.FindWindow(None, each)),
+    "clipboard": pyperclip.paste(),
+}))
 """
+# What it starts gets no output of the program's, whose end the server would wait for.
 SOIL = r"""
-import subprocess, winreg
+import subprocess, sys, time, winreg
 import pyperclip
-open(r"C:\Users\Docker\Documents\left.txt", "w").write("left")
+for path in (r"C:\Users\Docker\Documents\left.txt", r"C:\oem\server\left.py", r"C:\windows\system32\left.dll"):
+    open(path, "w").write("left")
 winreg.SetValue(winreg.HKEY_CURRENT_USER, r"Software\Left", winreg.REG_SZ, "left")
-# its output is not the program's, for whose end the server would wait
-nowhere = subprocess.DEVNULL
-subprocess.Popen(["notepad"], stdin=nowhere, stdout=nowhere, stderr=nowhere)
+winreg.SetValue(winreg.HKEY_LOCAL_MACHINE, r"Software\Left", winreg.REG_SZ, "left")
+nowhere = {"stdin": subprocess.DEVNULL, "stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
+subprocess.Popen(["notepad"], **nowhere)
+subprocess.Popen([sys.executable, "-m", "http.server", "9222"], **nowhere)
 pyperclip.copy("left")
+time.sleep(5)
 """
 
 
@@ -72,27 +108,30 @@ async def test_it_answers_as_what_was_kept_of_it(machine: Any) -> None:
 
 
 async def test_a_reset_leaves_nothing_of_what_was_done() -> None:
-    first = None
-    for _ in range(RESETS + 1):
-        world = load_plugin("world", "waa-wine")(str(MACHINE))
+    first: dict[str, Any] = {}
+    for number in range(RESETS + 1):
+        world = load_plugin("world", "waa-wine")(str(MACHINE), scored=False)
         info = await world.start()
         try:
-            found = await asyncio.to_thread(python, info.urls["vm"], LOOK)
+            found = await asyncio.to_thread(looked_at, info.urls["vm"])
             first = first or found
-            assert _differences(first, found) == []
+            unlike = {
+                name: {*each} ^ {*first[name]}
+                for name, each in found.items()
+                if each != first[name]
+            }
+            assert unlike == {}, number
             await asyncio.to_thread(python, info.urls["vm"], SOIL)
-            soiled = await asyncio.to_thread(python, info.urls["vm"], LOOK)
-            assert _differences(first, soiled) == ["files", "registry", "windows", "clipboard"]
+            soiled = await asyncio.to_thread(looked_at, info.urls["vm"])
+            assert [name for name, each in soiled.items() if each == first[name]] == []
         finally:
             await world.stop()
 
 
-def _differences(one: str, other: str) -> list[str]:
-    parts = zip(
-        ("files", "registry", "windows", "clipboard"),
-        ast.literal_eval(one), ast.literal_eval(other), strict=True,
-    )  # fmt: skip
-    return [name for name, before, after in parts if before != after]
+def looked_at(url: str) -> dict[str, Any]:
+    found = ast.literal_eval(python(url, LOOK))
+    assert isinstance(found, dict)
+    return found
 
 
 async def test_three_machines_at_once_share_nothing() -> None:

@@ -53,7 +53,10 @@ TREE = f"""<desktop {NAMESPACES}>
 
 @dataclass(frozen=True)
 class Reply:
-    """The server's answer instead; `reset` drops the connection, `stall` waits for the end."""
+    """The server's answer instead; `reset` drops the connection, `stall` waits for the end.
+
+    `drips` sends it byte by byte, without end: its `header`, or its `body`.
+    """
 
     status: int = 500
     body: bytes = b""
@@ -61,6 +64,7 @@ class Reply:
     reset: bool = False
     stall: bool = False
     only_header: int | None = None
+    drips: str = ""
 
 
 @dataclass
@@ -256,11 +260,23 @@ class FakeVm:
         if reply.reset:
             handler.connection.close()
             return
+        if reply.drips:
+            self._drip(handler, reply.drips)
+            return
         handler.send_response(reply.status)
         handler.send_header("content-type", reply.kind)
         handler.send_header("content-length", str(len(reply.body)))
         handler.end_headers()
         handler.wfile.write(reply.body[: reply.only_header])
+
+    def _drip(self, handler: BaseHTTPRequestHandler, part: str) -> None:
+        rest = b"\r\ncontent-length: 1000000\r\n\r\n" if part == "body" else b"\r\nx-header: "
+        handler.connection.sendall(b"HTTP/1.1 200 OK" + rest)
+        try:
+            while not self.stopping.wait(0.01):
+                handler.connection.sendall(b"x")
+        except OSError:
+            handler.close_connection = True
 
     def _fault(self, path: str) -> Reply | None:
         if self.faults[path]:

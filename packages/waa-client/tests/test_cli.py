@@ -3,6 +3,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
@@ -13,6 +14,7 @@ from sample_tasks import make_task, script
 
 from bench_core.run_folder import read_run
 from waa_client.cli import main
+from waa_client.vm import calls
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -304,6 +306,17 @@ def test_a_layer_that_fails_is_named_with_its_fix(
     lines = found.output.splitlines()
     at = next(i for i, line in enumerate(lines) if line.startswith(f"✗ {layer}"))
     assert hint in lines[at + 1]
+
+
+def test_a_probe_waits_once_for_a_picture_that_comes_byte_by_byte(
+    vm: FakeVm, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    soon = replace(calls.screenshot(), timeout_s=0.5)
+    monkeypatch.setattr(calls, "screenshot", lambda: soon)
+    vm.always["/screenshot"] = Reply(drips="body")
+    found = invoke("probe", "--vm", vm.url)
+    assert (found.output.count("got no answer"), found.output.count("not asked")) == (1, 4)
+    assert vm.paths().count("/screenshot") == 1
 
 
 EMPTY_TREE = "<desktop/>"

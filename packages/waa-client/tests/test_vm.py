@@ -14,7 +14,7 @@ from fake_vm import FakeVm, Reply, png
 from bench_core.agents import ActionResult, PointerPosition, Zoom
 from bench_core.errors import EnvironmentFaultError, InputError
 from waa_client.desktop import WaaDesktop
-from waa_client.errors import RouteMissingError, VmAnswerError, VmUnreachableError
+from waa_client.errors import RouteMissingError, VmAnswerError, VmTimeoutError, VmUnreachableError
 from waa_client.vm import (
     ActionOutcome,
     CommandOutcome,
@@ -222,6 +222,20 @@ def test_a_vm_that_stalls_is_given_up(vm: FakeVm) -> None:
     options = VmOptions(slack=0.02, tries=1)
     with SyncVmClient(vm.url, options) as client, pytest.raises(VmUnreachableError):
         client.send(calls.probe())
+
+
+@pytest.mark.parametrize("part", ["header", "body"])
+async def test_an_answer_that_comes_byte_by_byte_is_given_up(vm: FakeVm, part: str) -> None:
+    vm.always["/probe"] = Reply(drips=part)
+    options = VmOptions(slack=0.02, tries=1)
+    with (
+        SyncVmClient(vm.url, options) as client,
+        pytest.raises(VmTimeoutError, match="the answer took longer"),
+    ):
+        client.send(calls.probe())
+    async with VmClient(vm.url, options) as other:
+        with pytest.raises(VmTimeoutError, match="the answer took longer"):
+            await other.send(calls.probe())
 
 
 async def test_a_call_that_gets_no_answer_is_made_as_often_as_the_options_say(vm: FakeVm) -> None:

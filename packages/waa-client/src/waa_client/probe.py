@@ -11,7 +11,13 @@ from bench_core.agents import Move, Point
 from bench_core.cli.doctor import Check, CheckResult, failed, ok, warned
 from bench_core.errors import BenchError, InputError
 from waa_client.actions import DesktopScreen, translate
-from waa_client.errors import RouteMissingError, TreeUnreadableError, VmAnswerError, VmError
+from waa_client.errors import (
+    RouteMissingError,
+    TreeUnreadableError,
+    VmAnswerError,
+    VmError,
+    VmTimeoutError,
+)
 from waa_client.evaluation import EvaluationClient, evaluator_url
 from waa_client.installed import answered, question
 from waa_client.observations import TreeError, elements_of
@@ -80,14 +86,15 @@ def evaluator_checks(evaluators: str | None) -> list[Check]:
 def _of_vm(url: str, layer: Callable[[SyncVmClient], CheckResult], silent: set[str]) -> CheckResult:
     """Check one layer; skip it if the VM did not answer below, and note a silent VM in `silent`."""
     if url in silent:
-        return warned("not asked, since it cannot be reached")
+        return warned("not asked, since it gave no answer before")
     try:
         with SyncVmClient(url, _OPTIONS) as vm:
             return layer(vm)
     except RouteMissingError as error:
         return failed(str(error), _WRONG_SERVER)
     except VmError as error:
-        if layer is _reach:
+        # without a picture, what comes after it would wait as long for nothing
+        if layer is _reach or (layer is _screenshot and isinstance(error, VmTimeoutError)):
             silent.add(url)
         return failed(str(error), _FIXES[layer])
 

@@ -8,9 +8,9 @@ made, or when the call only reads.
 from __future__ import annotations
 
 import asyncio
-import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from threading import Thread
 from typing import Any, TypeVar
 from urllib.parse import urlsplit
 
@@ -117,16 +117,20 @@ class VmClient:
 
     async def _ask(self, call: VmCall[Any]) -> VmAnswer:
         request = _request(self._http, self.url, call, self.options)
-        began = time.monotonic()
-        answer = await self._http.send(request, stream=True)
+        limit = call.timeout_s * self.options.slack
         try:
-            body = bytearray()
-            async for chunk in answer.aiter_bytes():
-                body += chunk
-                _refuse_oversize(self.url, call, body, self.options)
-                _refuse_slow(request, call, began, self.options)
-        finally:
-            await answer.aclose()
+            # httpx's own limit is for each piece, and a header or a body may come byte by byte
+            async with asyncio.timeout(limit):
+                answer = await self._http.send(request, stream=True)
+                try:
+                    body = bytearray()
+                    async for chunk in answer.aiter_bytes():
+                        body += chunk
+                        _refuse_oversize(self.url, call, body, self.options)
+                finally:
+                    await answer.aclose()
+        except TimeoutError as error:
+            raise httpx.ReadTimeout(f"the answer took longer than {limit:g} s") from error
         return _answer(answer, bytes(body))
 
     async def aclose(self) -> None:
@@ -141,48 +145,39 @@ class VmClient:
 
 
 class SyncVmClient:
-    """Synchronous client of one VM; use it as `with`. See `VmClient`."""
+    """Synchronous client of one VM; use it as `with`. See `VmClient`, which it runs in a thread.
+
+    A synchronous client of httpx cannot limit the time of a whole answer, and the caller may run a loop already.
+    """
 
     def __init__(
         self,
         url: str,
         options: VmOptions | None = None,
         *,
-        transport: httpx.BaseTransport | None = None,
+        transport: httpx.AsyncBaseTransport | None = None,
     ) -> None:
-        self.url = vm_url(url)
-        self.options = options or VmOptions()
-        self._http = httpx.Client(transport=transport, **_settings(self.url, self.options))
+        self._client = VmClient(url, options, transport=transport)
+        self.url, self.options = self._client.url, self._client.options
+        self._loop = asyncio.new_event_loop()
+        self._thread = Thread(target=self._loop.run_forever, daemon=True)
+        self._thread.start()
 
     def send(self, call: VmCall[T]) -> T:
         """Make a call and return its result; see `VmClient.send`."""
-        for number in range(1, self.options.tries + 1):
-            try:
-                return call.result(self._ask(call))
-            except httpx.HTTPError as error:
-                if not _may_repeat(call, error, number, self.options):
-                    raise _unreachable(self.url, call, error) from error
-            time.sleep(self.options.wait_s * 2 ** (number - 1))
-        raise AssertionError("the last try returns or raises")
-
-    def _ask(self, call: VmCall[Any]) -> VmAnswer:
-        request = _request(self._http, self.url, call, self.options)
-        began = time.monotonic()
-        # in pieces, so that size and total time can be limited
-        answer = self._http.send(request, stream=True)
+        answer = asyncio.run_coroutine_threadsafe(self._client.send(call), self._loop)
         try:
-            body = bytearray()
-            for chunk in answer.iter_bytes():
-                body += chunk
-                _refuse_oversize(self.url, call, body, self.options)
-                _refuse_slow(request, call, began, self.options)
+            return answer.result()
         finally:
-            answer.close()
-        return _answer(answer, bytes(body))
+            answer.cancel()  # if Ctrl-C ends the wait
 
     def close(self) -> None:
-        """Close the connections."""
-        self._http.close()
+        """Close the connections; safe to call twice."""
+        if not self._loop.is_closed():
+            asyncio.run_coroutine_threadsafe(self._client.aclose(), self._loop).result()
+            self._loop.call_soon_threadsafe(self._loop.stop)
+            self._thread.join()
+            self._loop.close()
 
     def __enter__(self) -> Self:
         return self
@@ -198,7 +193,7 @@ def _settings(url: str, options: VmOptions) -> dict[str, Any]:
 
 
 def _request(
-    http: httpx.Client | httpx.AsyncClient, base: str, call: VmCall[Any], options: VmOptions
+    http: httpx.AsyncClient, base: str, call: VmCall[Any], options: VmOptions
 ) -> httpx.Request:
     given: dict[str, Any] = {"params": dict(call.params) or None}
     if call.json is not None:
@@ -233,12 +228,3 @@ def _refuse_oversize(url: str, call: VmCall[Any], body: bytearray, options: VmOp
         raise VmAnswerError(
             url, f"{call.method} {call.path} answers more than {options.most_bytes} bytes"
         )
-
-
-def _refuse_slow(
-    request: httpx.Request, call: VmCall[Any], began: float, options: VmOptions
-) -> None:
-    """End an answer that arrives too slowly: httpx's own limit is for each piece of it."""
-    limit = call.timeout_s * options.slack
-    if time.monotonic() - began > limit:
-        raise httpx.ReadTimeout(f"the answer took longer than {limit:g} s", request=request)
