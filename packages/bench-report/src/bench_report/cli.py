@@ -550,7 +550,7 @@ def serve(
 ) -> None:
     """Show the report live in a browser on this machine, until Ctrl-C; label trials and add notes there.
 
-    Its address has a token: $BENCH_REPORT_TOKEN, or a new one in an HTML file whose path is printed.
+    Its address has a token ($BENCH_REPORT_TOKEN, or a new one): open the HTML file whose path is printed.
     """
     from bench_core.serving import ServerToken, token_file
     from bench_report.live.server import serve as serve_runs

@@ -88,9 +88,8 @@ def _of_criteria(case: JudgeCase) -> Iterator[Finding]:
             if not _mentioned(quoted, case.goal):
                 message = f"{each.id} asks for {quoted!r}, which the goal does not mention"
                 yield _finding("rubric.not_in_goal", message)
-        if (
-            len(each.text.split()) > _SMALL or each.text.count(" and ") > 2
-        ):  # several things at once
+        # a long criterion, or one with several `and`s, asks several things at once
+        if len(each.text.split()) > _SMALL or each.text.count(" and ") > 2:
             message = f"{each.id} asks several things at once; one verdict then hides which failed"
             yield _finding("rubric.double", message, "info")
     yield from _uncovered(case)

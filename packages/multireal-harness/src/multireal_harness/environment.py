@@ -155,9 +155,8 @@ class AppEnvironment(TrialEnvironment):
         """
         from playwright.async_api import Error
 
-        most_s = (
-            4 * self._settings.open_s
-        )  # `/config`, `/finish` and `/` of each app, all apps at once
+        # `/config`, `/finish` and `/` of each app, all apps at once
+        most_s = 4 * self._settings.open_s
         try:
             async with asyncio.timeout(most_s):
                 await self._open()

@@ -63,9 +63,8 @@ def unneeded_changes(definition: Definition, states: Mapping[str, Any]) -> tuple
         new = {(name, _title(after[name, thing])) for name, thing in after.keys() - before.keys()}
         for key, thing in before.items() if keeps else ():
             binned = not thing.get("trash") and after.get(key, {}).get("trash")
-            if binned or (
-                key not in after and (key[0], _title(thing)) not in new
-            ):  # else it has another id
+            # with a new one of the same title, it has only got another id
+            if binned or (key not in after and (key[0], _title(thing)) not in new):
                 found.append(f"deleted in {app}, {key[0]}: {_title(thing)}")
         if not re.search(rf"\b{re.escape(app)}\b", queries):
             found += [

@@ -219,6 +219,7 @@ def _variables(given: Mapping[str, str], keeps: tuple[str, ...] = ()) -> dict[st
 
 def _words(command: str) -> list[str]:
     try:
+        # on Windows a backslash separates folders, and escapes nothing
         words = shlex.split(command, posix=os.name == "posix")
     except ValueError as error:
         raise InputError(f"--agent-command {command!r} cannot be read: {error}") from None

@@ -355,9 +355,8 @@ class _Conversation:
                 await self._process.ends_within(_EXIT_S)
                 raise self._raised(frame)
             self._handle(kind, frame)
-            await asyncio.sleep(
-                0
-            )  # an agent that writes without end must not block the other trials
+            # an agent that writes without end must not block the other trials
+            await asyncio.sleep(0)
 
     async def _next(self) -> dict[str, Any]:
         frame = await self._process.receive()

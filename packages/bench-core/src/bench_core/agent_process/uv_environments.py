@@ -56,6 +56,7 @@ def environment_of(requirements: tuple[str, ...], python: str | None = None) -> 
         return interpreter
     folder.parent.mkdir(parents=True, exist_ok=True)
     with FileLock(folder.parent / f"{folder.name}.lock", queue=False):
+        # asked again under the lock: another process may have made it meanwhile
         if not ((folder / _MADE).exists() and interpreter.exists()):
             remove_folder(folder)
             folder.mkdir()

@@ -202,6 +202,7 @@ class BrowserEnvironment:
         except Error as error:
             if self._gone():
                 raise EnvironmentFaultError(f"the browser is gone: {error}") from error
+            # Playwright adds a log of its attempts, which tells an agent nothing more
             first = str(error).splitlines()[0]
             return ActionResult(ok=False, error=first)
         return result.model_copy(update={"tabs": await self._tabs.listed()})
@@ -329,6 +330,7 @@ class BrowserEnvironment:
         elif isinstance(action, Forward):
             await page.go_forward(timeout=_TIMEOUT_MS)
         elif isinstance(action, Reload):
+            # the rest may load for minutes: `observe` waits for it, within its limits
             await page.reload(timeout=_TIMEOUT_MS, wait_until="domcontentloaded")
         elif isinstance(action, NewTab):
             await self._goto(page, action.url, new_tab=True)

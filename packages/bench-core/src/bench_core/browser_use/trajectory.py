@@ -77,9 +77,8 @@ class Trajectory:
         step = _step(self.steps, item, self._keep_screenshot(item), self._usage_since())
         step = step.model_copy(update={"results": (*step.results, *told)})
         asked = self._watch.asked_actions if item.model_output is not None else 0
-        if (
-            asked > len(item.result) > 0
-        ):  # browser-use stops where the page changes, and at its limit
+        # browser-use stops where the page changes, and at its limit
+        if asked > len(item.result) > 0:
             self.left_out += asked - len(item.result)
             note = f"only {len(item.result)} of the {asked} actions asked for have a result"
             step = step.model_copy(update={"results": (*step.results, note)})

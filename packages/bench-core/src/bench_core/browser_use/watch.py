@@ -122,9 +122,8 @@ class ModelWatch:
             self.answers += 1
             self._latest.served()
             self.refused = None
-            asked = getattr(
-                completion.completion, "action", None
-            )  # extracting a page's text asks for none
+            # extracting a page's text asks for none
+            asked = getattr(completion.completion, "action", None)
             self.asked_actions = self.asked_actions if asked is None else len(asked)
             self._count(usage_of(completion), getattr(self._chat, "last_reply", None))
             return completion

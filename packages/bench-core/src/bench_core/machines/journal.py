@@ -98,6 +98,7 @@ class Journal:
         finally:
             os.close(handle)
         if made:
+            # the name of a new file is on the disk only once its folder is
             sync_folder(self.folder)
 
     def follow(
@@ -156,6 +157,7 @@ class Journal:
         path = self.folder / "namespace"
         if not path.exists():
             with self.locked():
+                # asked again under the lock: another process may have drawn one meanwhile
                 if not path.exists():
                     write_atomic(path, secrets.token_hex(6).encode())
         return path.read_text(encoding="ascii").strip()

@@ -92,6 +92,7 @@ class JournaledProvider:
         self.owner.renew()
         keys = self.journal.folder / "keys"
         keys.mkdir(exist_ok=True)
+        # of two starts of one key at once, the second adopts the machine of the first
         async with FileLock.for_resource(f"{self.name}:{key}", keys):
             adopted = await self._adopt(key, spec_digest(spec))
             return adopted or await self._create(key, spec)
@@ -119,6 +120,7 @@ class JournaledProvider:
                 f"the provider {self.name!r} cannot save the state {tag!r}: "
                 f"reset to {INITIAL!r}, which every machine has"
             )
+        # a state that changes while it is saved could not be recognized by its digest
         before = await self._look(machine)
         await self.backend.save(machine.name, tag)
         after = await self._look(machine)
@@ -144,6 +146,7 @@ class JournaledProvider:
             raise InputError(f"{machine.name!r} has no state {tag!r}: `snapshot` saves one")
         before = await self._instance(machine)
         mark = secrets.token_hex(8)
+        # a mark that is still there afterwards proves that nothing was reset
         soiled = await self._soil(machine, mark)
         try:
             found = await self.backend.restore(machine.name, tag)
@@ -179,6 +182,7 @@ class JournaledProvider:
             if entry is not None and written:
                 if not even_held:
                     self._refuse_others(entry)
+                # announced before it is done: if this process dies in between, a reaper removes the rest
                 self._append(entry.last, "ending", note="stopped")
         if entry is not None and written:
             await self._remove(entry.last, "stopped")

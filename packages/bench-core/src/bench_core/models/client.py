@@ -130,9 +130,8 @@ class Model:
             if sent is not None:
                 answered = answered_by(reply)
             if stored and own and meter is not None:
-                meter.spend(
-                    Usage(), 0.0
-                )  # a trial with free calls is not one whose calls are unknown
+                # a trial with free calls is not one whose calls are unknown
+                meter.spend(Usage(), 0.0)
             if not stored and meter is not None:
                 if not reply.usage_known and (note := getattr(meter, "uncounted", None)):
                     note(f"{self.name} does not say how many tokens a call used")

@@ -107,9 +107,11 @@ class PublishedPrices:
                     output_tokens=usage.output_tokens,
                 ),
                 model_ref=model,
+                # two APIs of one provider, with the same prices
                 provider_id="openai" if provider == "openai-chat" else provider,
                 genai_request_timestamp=datetime.now(timezone.utc),
             )
+        # genai-prices says so that it does not know a model
         except LookupError:
             return None
         return Price(

@@ -142,4 +142,5 @@ def container_body(
 
 def _host_port(spec: DockerSpec, port: str) -> str:
     given = spec.host_ports.get(port.partition("/")[0])
+    # for an empty port, the engine chooses a free one
     return "" if given is None else str(given)

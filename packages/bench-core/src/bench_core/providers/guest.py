@@ -47,9 +47,8 @@ async def state_digest(spec: GuestSpec, values: Mapping[str, str]) -> str:
         MachineError: The guest does not answer, or shows nothing.
     """
     answer = await ask(spec.state, values, within_s=ANSWER_S)
-    if (
-        not answer.strip()
-    ):  # a failed program's answer is empty, too, and equal before and after any change
+    # a failed program's answer is empty, too, and equal before and after any change
+    if not answer.strip():
         raise MachineError("the guest's answer to `state` is empty")
     return hashlib.sha256(answer.encode()).hexdigest()
 

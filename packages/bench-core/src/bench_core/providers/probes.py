@@ -16,9 +16,8 @@ from bench_core.records import Record
 
 _LONGEST = 1_000_000
 _SERVER_ERROR = 500
-_DIRECT = urllib.request.build_opener(
-    urllib.request.ProxyHandler({})
-)  # machines are never behind one
+# machines are never behind one
+_DIRECT = urllib.request.build_opener(urllib.request.ProxyHandler({}))
 
 
 class _Unredirected(urllib.request.HTTPRedirectHandler):

@@ -72,6 +72,7 @@ def qemu_command(
         ports: The port of this computer for each of the guest's.
         memory: A saved memory to begin with; it then waits for `cont`. None boots.
     """
+    # on loopback alone: servers of the guest answer whoever reaches them
     forwards = "".join(f",hostfwd=tcp:127.0.0.1:{ports[guest]}-:{guest}" for guest in ports)
     command = [
         spec.program, "-nodefaults", "-display", "none", "-uuid", machine_uuid(nonce),

@@ -88,9 +88,8 @@ def _open(
 ) -> Awaitable[tuple[asyncio.StreamReader, asyncio.StreamWriter]]:
     if isinstance(socket, tuple):
         return asyncio.open_connection(*socket, limit=_LONGEST_LINE)
-    return (
-        _through_folder(socket) if len(os.fsencode(socket)) > 100 else _direct(str(socket))
-    )  # the kernel takes 107 bytes
+    # the kernel takes 107 bytes
+    return _through_folder(socket) if len(os.fsencode(socket)) > 100 else _direct(str(socket))
 
 
 async def _direct(path: str) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:

@@ -280,6 +280,7 @@ def _read(folder: Path) -> RescoreView:
     results = {result.key: result for _, _, result in lines.walk(read)}
     refuse_damage(folder, lines.bad)
     missing = lacks_end(lines.path)
+    # asked again: it may have been closed while its lines were read
     if info.results is None and _read_info(folder).results is None:
         changed += missing
     return RescoreView(info, results, lines, changed)

@@ -102,9 +102,8 @@ def _calls_of_results(run: RunView) -> _Calls:
         place = run.standings.place(result.task_id, result.trial)
         for call in chain.from_iterable(each.spent for each in result.attempts):
             if not call.reported:
-                call.unpriced_calls = int(
-                    call.cost_usd is None
-                )  # events count them, attempts do not
+                # events count them, attempts do not
+                call.unpriced_calls = int(call.cost_usd is None)
                 yield place, call
 
 

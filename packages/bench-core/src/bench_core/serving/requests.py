@@ -11,6 +11,7 @@ from bench_core.serving.hosts import host_name, is_loopback
 MOST_HEAD = 64 * 1024
 """Bytes of a request's first line and headers together."""
 
+# `int` also takes signs, blanks and underscores, which other readers do not
 _LENGTH = re.compile(r"[0-9]{1,15}")
 
 

@@ -263,6 +263,7 @@ class BoundedHandler(BaseHTTPRequestHandler):
 
     def _size(self, most: int) -> int:
         word = self._line().partition(b";")[0].strip()
+        # `int` also takes signs, blanks and underscores, which other readers do not
         if not word or word.strip(b"0123456789abcdefABCDEF") or len(word) > 15:  # as a length
             raise RefusedRequestError(HTTPStatus.BAD_REQUEST, "a chunk does not say how long it is")
         size = int(word, 16)

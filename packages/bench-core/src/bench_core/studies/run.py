@@ -285,8 +285,10 @@ class _Session:
                 continue
             run = read_run(each.out)
             before = spent_before(run)
+            # the seconds of an arm are those of its trials, which `_count` adds
             self.arms[each.name.arm].add(before.model_copy(update={"seconds": 0.0}))
             spent += before
+            # runs side by side take the same time, and others follow one another
             longest = (
                 max(longest, before.seconds) if each.side_by_side else longest + before.seconds
             )
@@ -343,6 +345,7 @@ class _Session:
         timeouts = next(iter(ready.values())).spec.timeouts
         guards = guarded(group, group, timeouts, self.progress)
         with guards if self.guard else contextlib.nullcontext():
+            # all end, and close their folders, before the error of one is raised
             ended = await asyncio.gather(
                 *(run(name, one) for name, one in ready.items()), return_exceptions=True
             )

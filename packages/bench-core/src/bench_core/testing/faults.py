@@ -184,9 +184,8 @@ class FaultyBenchmark:
         own, why_gone = getattr(environment, hook), environment.why_gone
 
         async def why_gone_with_own(*, reported: bool) -> str | None:
-            setattr(
-                environment, hook, own
-            )  # `why_gone` may ask `check`, which fails only afterwards
+            # `why_gone` may ask `check`, which fails only afterwards
+            setattr(environment, hook, own)
             found = await why_gone(reported=reported)
             setattr(environment, hook, failing)
             return found

@@ -245,9 +245,8 @@ def _readings(report: Report) -> Iterator[str]:
 
 def _slices(report: Report) -> Iterator[str]:
     for group in phrases.slice_groups(report):
-        rows = [
-            row[:7] for row in phrases.slice_rows(report, group)
-        ]  # without the columns of effort
+        # without the columns of effort
+        rows = [row[:7] for row in phrases.slice_rows(report, group)]
         head = (
             group.replace("_", " ").capitalize(),
             "Run",

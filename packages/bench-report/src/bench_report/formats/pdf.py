@@ -41,9 +41,8 @@ def _printed(chromium: Path, svg: str, folder: Path) -> bytes:
     document.unlink(missing_ok=True)
     switches = ["--headless", "--disable-gpu", "--no-pdf-header-footer", "--no-first-run"]
     if getattr(os, "geteuid", lambda: 1)() == 0:
-        switches.append(
-            "--no-sandbox"
-        )  # Chromium has none for root, who could not start it otherwise
+        # Chromium has no sandbox for root, and does not start for it without this
+        switches.append("--no-sandbox")
     places = [f"--user-data-dir={folder / 'profile'}", f"--print-to-pdf={document}"]
     command = [str(chromium), *switches, *places, page.as_uri()]
     try:

@@ -323,6 +323,5 @@ def _template_table(report: Report) -> SliceTable | None:
 
 def _mean_rate(rows: Sequence[tuple[int, Any, Any]]) -> float:
     known = [row.success.estimate for _, row, _ in rows if row.success.estimate is not None]
-    return (
-        sum(known) / len(known) if known else 2.0
-    )  # above every rate: templates without one come last
+    # above every rate: templates without one come last
+    return sum(known) / len(known) if known else 2.0

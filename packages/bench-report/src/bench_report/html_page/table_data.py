@@ -29,17 +29,15 @@ def as_json(value: object) -> bytes:
 
 def pack(document: bytes) -> str:
     """Return text compressed and in base64: small, and safe inside any element."""
-    data = gzip.compress(
-        document, compresslevel=3, mtime=0
-    )  # no time: the same runs give the same bytes
+    # no time: the same runs give the same bytes
+    data = gzip.compress(document, compresslevel=3, mtime=0)
     return base64.b64encode(data).decode("ascii")
 
 
 def embeddable(document: str) -> str:
     """Return JSON text that cannot end or open an element when it stands in a script element."""
-    for char in (
-        "<>&\u2028\u2029"
-    ):  # the last two ended lines in JavaScript before 2019, also within strings
+    # the last two ended lines in JavaScript before 2019, also within strings
+    for char in "<>&\u2028\u2029":
         document = document.replace(char, f"\\u{ord(char):04x}")
     return document
 

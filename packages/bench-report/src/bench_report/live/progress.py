@@ -125,9 +125,8 @@ class _Tail(Generic[R]):
             size = self._path.stat().st_size
         except FileNotFoundError:
             return [], self._restart()
-        again = (
-            size < self._offset and self._restart()
-        )  # shorter than before: another file took its place
+        # shorter than before: another file took its place
+        again = size < self._offset and self._restart()
         with open_inside(self._path.parent, self._path.name) as file:
             file.seek(self._offset)
             data = file.read()

@@ -217,9 +217,8 @@ class _PageHandler(BoundedHandler):
         self.send_header("Cross-Origin-Resource-Policy", "same-origin")
         self.send_header("X-Frame-Options", "DENY")
         self.send_header("Cache-Control", "no-store")
-        if (
-            kind != "text/html"
-        ):  # files that agents and sites wrote: shown, but nothing in them runs
+        # files that agents and sites wrote: shown, but nothing in them runs
+        if kind != "text/html":
             self.send_header("Content-Security-Policy", "default-src 'none'; sandbox")
         self.end_headers()
         if self.command != "HEAD":

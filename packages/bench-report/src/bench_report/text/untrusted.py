@@ -44,9 +44,8 @@ def visible(text: str) -> str:
     >>> visible("a\x1b[31mb")
     'a␛[31mb'
     """
-    if (
-        text.isprintable() and text.isascii()
-    ):  # nearly all texts, and far sooner than by the patterns
+    # nearly all texts, and far sooner than by the patterns
+    if text.isprintable() and text.isascii():
         return text
     text = text.replace("\r\n", "\n")
     return _COMBINING_RUN.sub(r"\1", _HIDDEN.sub(_picture, text))
@@ -61,9 +60,8 @@ def clip(text: str, limit: int) -> str:
 
 def inline(text: str, limit: int) -> str:
     """Return `clip` of the text on one line."""
-    return clip(
-        " ".join(text[: 4 * limit].split()), limit
-    )  # a text of 10 MB is not split for one line
+    # a text of 10 MB is not split for one line
+    return clip(" ".join(text[: 4 * limit].split()), limit)
 
 
 def shown_json(value: JsonValue, limit: int) -> str:

@@ -352,9 +352,8 @@ class _Check:
         ):
             return found
         words = folded(value) if isinstance(value, str) else ""
-        if (
-            len(words) >= 3 and f" {words}" in f" {folded(text)}"
-        ):  # with the ending of a plural or a case
+        # with the ending of a plural or a case
+        if len(words) >= 3 and f" {words}" in f" {folded(text)}":
             found.add(words)
         locale, zone = (self.setting.locale, self.setting.zone) if self.setting else (None, None)
         days = {(r.month, r.day) for r in _local(value, zone)} if isinstance(value, str) else set()

@@ -183,9 +183,8 @@ def _edits(old: Any, new: Any, at: Path = ()) -> Iterator[_Edit]:
             yield from _edits(one, other, (*at, number))
         yield from (((*at, len(old)), MISSING, each) for each in new[len(old) :])
     elif isinstance(old, list) and len(old) == 1 and isinstance(new, str):
-        yield from _edits(
-            old[0], new, (*at, 0)
-        )  # one recipient, changed as if the list were the text
+        # one recipient, changed as if the list were the text
+        yield from _edits(old[0], new, (*at, 0))
     elif isinstance(old, bool) is not isinstance(new, bool) or old != new:
         yield at, old, new
 

@@ -261,9 +261,8 @@ class Evaluation:
     def _junction(self, one: Junction, at: At, names: dict[str, At]) -> Truth:
         decisive = one.op == "or"
         found: Truth = not decisive
-        for each in sorted(
-            one.of, key=lambda part: type(part) not in self._tests
-        ):  # cheap ones first
+        # first the parts that cost little
+        for each in sorted(one.of, key=lambda part: type(part) not in self._tests):
             truth = self.truth(each, at, names)
             if truth is decisive:
                 return decisive

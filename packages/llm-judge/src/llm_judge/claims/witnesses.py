@@ -756,9 +756,8 @@ def moment_like(wanted: str, by: int, value: Any, condition: Moment | None) -> A
     """Return a moment `by` minutes off, written as `value` is; None if its form is not known."""
     day, _, clock = wanted.partition("T") if "-" in wanted else ("2026-01-15", "", wanted)
     try:
-        at = datetime.fromisoformat(f"{day}T{clock or '12:00'}") + timedelta(
-            minutes=by
-        )  # zone follows
+        # the zone follows below
+        at = datetime.fromisoformat(f"{day}T{clock or '12:00'}") + timedelta(minutes=by)
         zone = condition.zone if condition is not None else None
         if isinstance(value, str) and value.endswith("Z") and zone:
             utc = at.replace(tzinfo=ZoneInfo(zone)).astimezone(ZoneInfo("UTC"))

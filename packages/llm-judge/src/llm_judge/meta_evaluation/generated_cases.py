@@ -173,9 +173,8 @@ def _state(plan: _Request, rng: random.Random) -> dict[str, Any]:
     old_ride = {"tripId": "t0", "pickup": "Airport", "destination": "Pier 39", "status": "done"}
     ride = {"tripId": "t1", "pickup": plan.pickup, "destination": plan.dropoff, "status": "pending"}
     return {
-        "tablely": _app(
-            "bookings", [old_table], [table], listed=rng.random() < 0.5
-        ),  # every second one
+        # every second app lists its own changes
+        "tablely": _app("bookings", [old_table], [table], listed=rng.random() < 0.5),
         "daybook": _app("events", [old_event], [event], listed=True),
         "webmail": _app("emails", [old_mail], [mail], listed=rng.random() < 0.5),
         "cartly": _app("orders", [old_order], [order], listed=False),

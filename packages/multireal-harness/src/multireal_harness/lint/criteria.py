@@ -19,10 +19,12 @@ _MADE = re.compile(
     r"\b(?:added|booked|created|made|ordered|placed|reserved|saved|sent)\b", re.IGNORECASE
 )
 _NOTHING = re.compile(r"\b(?:that|verify) (?:no|nothing|none|neither)\b", re.IGNORECASE)
+# words by which a criterion asks for more than one
 _SEVERAL = re.compile(
     r"\b(?:all|another|both|each|every|multiple|other|several|second|full)\b|\bnot empty\b|\bat least\b",
     re.IGNORECASE,
 )
+# words by which a criterion may mean another element than the first
 _LATER = re.compile(
     r"\b(?:second|third|both|all|each|two|three|last|other|cc|guests|recipients)\b", re.IGNORECASE
 )

@@ -15,6 +15,7 @@ APPS_ZONE = ZoneInfo("America/Denver")
 """The zone of the apps' pages, by which their states' UTC times are local ones."""
 _NEAR = 0.85
 _WORDS = re.compile(r"\w(?:[\w@'&/.:-]*\w)?")
+# a number that stands alone: not in a date, a time or an address
 _NUMBER = re.compile(r"(?<![\w.,:/-])\$?(\d{1,3}(?:,\d{3})+(?:\.\d+)?|\d+(?:\.\d+)?)(?![\w:/-])")
 _NUMBER_WORDS = [
     "zero",
@@ -32,13 +33,17 @@ _NUMBER_WORDS = [
     "twelve",
 ]
 _MONTHS = ["jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"]
+# days with their month's name: July 19, or Jul. 19-21
 _NAMED = re.compile(
     rf"\b({'|'.join(_MONTHS)})[a-z]*\.?\s+(\d{{1,2}})(?:st|nd|rd|th)?(?:\s*[-\u2013]\s*(\d{{1,2}}))?\b",
     re.IGNORECASE,
 )
 _ISO = re.compile(r"\b(\d{4})-(\d\d)-(\d\d)(?!\d)")
+# a moment as the apps store it, in UTC: 2024-07-19T01:00:00.000Z
 _MOMENT = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d(?::\d\d(?:\.\d+)?)?Z")
+# the end of a card's validity: Exp: 05/26
 _EXPIRY = re.compile(r"\bexp\w*\W+(?:dates?\W+)?((\d{1,2})/(?:20)?(\d\d))(?!\d|/)", re.IGNORECASE)
+# a day with its year: July 19, 2024
 _WRITTEN_OUT = re.compile(
     rf"\b({'|'.join(_MONTHS)})[a-z]*\.?\s+(\d{{1,2}})(?:st|nd|rd|th)?,?\s+(20\d\d)\b", re.IGNORECASE
 )
@@ -180,6 +185,7 @@ def _days(text: str) -> Iterator[tuple[tuple[int, int], str]]:
 
 def _days_of(wanted: str) -> Iterator[tuple[int, int]]:
     found, moment = _ISO.search(wanted), _MOMENT.fullmatch(wanted)
+    # at midnight, apps mean a day without a time, which is the same in every zone
     if moment and "T00:00" not in wanted:
         local = datetime.fromisoformat(wanted.replace("Z", "+00:00")).astimezone(APPS_ZONE)
         yield local.month, local.day
@@ -189,6 +195,7 @@ def _days_of(wanted: str) -> Iterator[tuple[int, int]]:
 
 def _exists(month: int, day: int) -> bool:
     try:
+        # a leap year, and that of the apps' fixed dates
         date(2024, month, day)
     except ValueError:
         return False

@@ -282,6 +282,7 @@ def connect(host: str, port: int, deadline: float | None = None) -> CdpBrowser:
                 open_timeout=_CONNECT_S,
                 max_size=_MAX_MESSAGE,
                 compression=None,
+                # websockets would take a proxy of the environment, which does not lead to the VM
                 proxy=None,
             )
         )

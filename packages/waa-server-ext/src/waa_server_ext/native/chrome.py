@@ -384,9 +384,8 @@ def _word(value: Any) -> str:
 def _fresh_start(data: Any) -> str:
     if "session" not in data:
         return "true"
-    return _word(
-        data.get("session", {}).get("restore_on_startup", {}) == 5
-    )  # Chromium's code for a new tab
+    # Chromium's code for a new tab
+    return _word(data.get("session", {}).get("restore_on_startup", {}) == 5)
 
 
 def _read_lnk(content: bytes | None) -> str:

@@ -69,9 +69,8 @@ class Interpreter:
         try:
             with _PARSING:
                 tree = ast.parse(source, "<string>")
-                compile(
-                    tree, "<string>", "exec"
-                )  # finds errors that parsing misses, such as a stray `return`
+                # finds errors that parsing misses, such as a stray `return`
+                compile(tree, "<string>", "exec")
         except (MemoryError, RecursionError) as error:
             raise SyntaxError("too many nested parentheses") from error
         try:

@@ -101,6 +101,7 @@ def _without_block(server: Path, content: bytes) -> bytes:
 
 
 def _with_block(plain: bytes, options: Mapping[str, Any]) -> bytes:
+    # those of the file, as a checkout on Windows may have them
     newline = b"\r\n" if b"\r\n" in plain else b"\n"
     arguments = ", ".join(f"{name}={value!r}" for name, value in options.items())
     lines = (

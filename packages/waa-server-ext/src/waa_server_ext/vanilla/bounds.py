@@ -194,9 +194,8 @@ def _ask(
         **({"proxies": {}} if is_vm else {}),
     }
     response: Any = original(**bound)
-    response._content = _read(
-        response, settings.max_download, time.monotonic() + left
-    )  # requests keeps it there
+    # requests keeps it there
+    response._content = _read(response, settings.max_download, time.monotonic() + left)
     response._content_consumed = True
     if not is_vm and request.method == "GET":
         remember(settings, request.url or "", response.status_code, response.content)

@@ -19,6 +19,7 @@ from webarena_runner.recording.exchanges import HttpExchange
 
 _MIB = 1024 * 1024
 
+# `<link rel="search" href="...">`, with its attributes in either order
 _SEARCH = re.compile(
     rb"""<link\b(?=[^>]*\brel\s*=\s*["']?search\b)[^>]*\bhref\s*=\s*["']?([^"'\s>]+)""",
     re.IGNORECASE,

@@ -238,9 +238,8 @@ class _UITars15(Dialect):
         return Declaration(system=system.replace("{answer}", answer))
 
     def available(self, screen: Screen) -> tuple[str, ...]:
-        off = (
-            () if screen.browser else ("switch_tab", "goto", "back", "answer_dialog")
-        )  # a desktop has windows
+        # a desktop has windows
+        off = () if screen.browser else ("switch_tab", "goto", "back", "answer_dialog")
         off = off if screen.task.can_fail else (*off, "call_user")
         return tuple(name for name in super().available(screen) if name not in off)
 

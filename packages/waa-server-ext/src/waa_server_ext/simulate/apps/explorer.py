@@ -322,9 +322,8 @@ class Explorer(PlaceWindow):
             area.top(_ROW), name, lambda: self.go(place), key=f"place:{name}", cls="TreeItem",
             style=Style(icon=icon, padding=14, radius=4), selected=self.place == place,
         )  # fmt: skip
-        node.drop = (
-            None if place.startswith("shell:") else partial(self.view._drop, place)
-        )  # its own view
+        # its own view
+        node.drop = None if place.startswith("shell:") else partial(self.view._drop, place)
 
     # -- the items
 

@@ -141,9 +141,8 @@ def _rename(shell: Shell, words: list[str], *_more: str) -> Outcome:
 
 
 def _attrib(shell: Shell, words: list[str], *_more: str) -> Outcome:
-    changes = [
-        word for word in words if word[:1] in {"+", "-"} and len(word) == 2
-    ]  # sign and letter
+    # sign and letter
+    changes = [word for word in words if word[:1] in {"+", "-"} and len(word) == 2]
     _, rest = _flags([word for word in words if word not in changes])
     bits = {"h": HIDDEN, "r": READ_ONLY}
     lines = ""
