@@ -173,7 +173,7 @@ def _state(plan: _Request, rng: random.Random) -> dict[str, Any]:
     old_ride = {"tripId": "t0", "pickup": "Airport", "destination": "Pier 39", "status": "done"}
     ride = {"tripId": "t1", "pickup": plan.pickup, "destination": plan.dropoff, "status": "pending"}
     return {
-        # every second app lists its own changes
+        # in half of the cases, the app also lists its own changes
         "tablely": _app("bookings", [old_table], [table], listed=rng.random() < 0.5),
         "daybook": _app("events", [old_event], [event], listed=True),
         "webmail": _app("emails", [old_mail], [mail], listed=rng.random() < 0.5),

@@ -99,6 +99,7 @@ def _request(exchange: HttpExchange) -> dict[str, Any]:
         ],
         "headers": headers,
         "queryString": [{"name": name, "value": value} for name, value in asked],
+        # HAR's word for unknown: the protocol does not tell it
         "headersSize": -1,
         "bodySize": _posted_size(hop, headers),
     }

@@ -16,7 +16,9 @@ from bench_core.errors import MissingExtraError
 from bench_core.models.records import ImagePart
 
 _PNG_HEAD = struct.Struct(">8s4x4sII")
+# side of the patches, in pixels, into which these models cut a picture
 _FACTOR = 28
+# the bounds of the models' own image processor
 _LEAST_PX = 100 * _FACTOR * _FACTOR
 _MOST_PX = 16384 * _FACTOR * _FACTOR
 

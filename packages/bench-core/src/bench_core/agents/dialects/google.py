@@ -49,6 +49,7 @@ from bench_core.agents.records import (
 from bench_core.agents.tools import InvalidCallError
 from bench_core.models.records import Part, ToolCall
 
+# places and distances are in thousandths of the screen
 _GRID = 1000
 _MAGNITUDE = 800
 _PIXELS = 300

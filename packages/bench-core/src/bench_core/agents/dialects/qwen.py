@@ -51,7 +51,9 @@ from bench_core.records import AgentTask
 _NAME = "computer_use"
 _MOST_WAIT_S = 60.0
 _MOST_SHOWN = 200
+# a call in JSON, as Qwen 3 writes it; one that was cut off has no end
 _CALL = re.compile(r"<tool_call>\s*(.*?)\s*(?:</tool_call>|(?=<tool_call>)|$)", re.DOTALL)
+# a call as Qwen 3.5 writes it
 _XML = re.compile(r"<function=([\w.-]+)>(.*?)</function>", re.DOTALL)
 _PARAMETER = re.compile(r"<parameter=([\w.-]+)>\n?(.*?)\n?</parameter>", re.DOTALL)
 
