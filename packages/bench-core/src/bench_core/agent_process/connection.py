@@ -23,14 +23,14 @@ _LOG_TEXT = 8_000
 
 
 class Outgoing(Protocol):
-    """What lines are written to."""
+    """A destination of lines."""
 
     def write(self, data: bytes, /) -> object:
-        """Take a whole line."""
+        """Write a whole line."""
         ...
 
     def flush(self) -> object:
-        """Let it go."""
+        """Send buffered lines now."""
         ...
 
 
@@ -51,14 +51,14 @@ class Connection:
             self._outgoing.flush()
 
     def receive(self) -> dict[str, Any] | None:
-        """Return the next message, None where the run has hung up."""
+        """Return the next message; None if the run has hung up."""
         return read_frame_from(self._incoming)
 
     def order(self) -> dict[str, Any] | None:
-        """Exchange greetings and return what the run wants done, None where it has hung up.
+        """Exchange greetings and return the run's order; None if it has hung up.
 
         Raises:
-            FrameError: It is of another version, or what it sends cannot be read.
+            FrameError: It has another version, or its message cannot be read.
         """
         self.send(hello())
         checked_hello(self.receive())
@@ -69,11 +69,11 @@ class Connection:
         on_frame: Callable[[dict[str, Any]], object],
         on_end: Callable[[], object] = lambda: os._exit(_ORPHANED),
     ) -> None:
-        """Hand out what arrives from now on, in a thread of its own.
+        """Handle messages from now on, in a separate thread.
 
         Args:
             on_frame: Receives every message but the answers to `spend`.
-            on_end: Called when the run is gone; by default no one waits for this process then.
+            on_end: Called when the run is gone; by default this process then exits at once.
         """
 
         def listen() -> None:
@@ -90,7 +90,7 @@ class Connection:
     def spend(
         self, source: str, usage: Usage, cost_usd: float | None, uncounted: str | None = None
     ) -> None:
-        """Report a model call, and why it cannot be counted if so, and wait for the permission to go on."""
+        """Report a model call, and why it cannot be counted if so, and wait for permission to go on."""
         number = next(self._numbers)
         answer = self._waiting[number] = queue.SimpleQueue()
         self.send(spend_line(number, source, usage, cost_usd, uncounted))
@@ -154,4 +154,4 @@ class ReportedLog(logging.Handler):
         self._connection.send(encode_line("log", level=record.levelno, name=record.name, text=text))
 
     def handleError(self, record: logging.LogRecord) -> None:
-        """Stay silent: a record that cannot be written is no failure of the agent's."""
+        """Ignore the error: a record that cannot be written is not the agent's failure."""

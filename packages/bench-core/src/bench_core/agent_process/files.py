@@ -1,4 +1,4 @@
-"""What an agent writes in a process of its own, until the run has taken it over."""
+"""The files of an agent in its own process, until the run takes them over."""
 
 from __future__ import annotations
 
@@ -18,20 +18,19 @@ _NAMED_BY = 3  # trials/<trial>/<task> is how a recording finds the trial that i
 
 
 class AgentFiles:
-    """A folder for the agent beside what the run itself writes for a trial.
+    """A folder for the agent, apart from the files that the run itself writes for a trial.
 
-    An agent cannot write over what its trial is scored from: what it left is moved into the trial's
-    folder when its part is over, under names that are still free and without the run's secrets, as
-    far as `keep_files` keeps it.
+    An agent cannot overwrite the files that its trial is scored from: its own are moved into the trial's folder after
+    its part, under names that are still free and without the run's secrets, as far as `keep_files` keeps them.
 
     Attributes:
-        stage: What is removed once it is taken over.
-        folder: What the agent gets, in `stage`.
+        stage: The folder that is removed after the take-over.
+        folder: The agent's folder, in `stage`.
 
     Args:
         trial: The trial's folder.
         redactor: Knows the run's secrets.
-        elsewhere: Where the agent's folder is made instead of in the trial's, which it may not see.
+        elsewhere: The place of the agent's folder, if not in the trial's, which may be hidden from it.
     """
 
     def __init__(self, trial: Path, redactor: Redactor, elsewhere: Path | None = None) -> None:
@@ -44,13 +43,13 @@ class AgentFiles:
         self._made: tuple[int, int] | None = None
 
     def make(self) -> Path:
-        """Make the folder that the agent gets."""
+        """Make the agent's folder."""
         self.folder.mkdir(parents=True, exist_ok=True)
         self._made = self._identity()
         return self.folder
 
     def _identity(self) -> tuple[int, int] | None:
-        """Return what tells the folder from any other, such as one that a link in its place leads to."""
+        """Return the folder's identity, which the target of a link in its place does not have."""
         try:
             found = self.folder.lstat()
         except OSError:
@@ -59,7 +58,7 @@ class AgentFiles:
 
     @property
     def usable(self) -> bool:
-        """Whether where the agent's folder is made is still there and has room left."""
+        """Whether the place of the agent's folder still exists and has room left."""
         place = self.stage.parent
         try:
             if sys.platform == "win32":
@@ -70,10 +69,10 @@ class AgentFiles:
         return room.f_bavail > 0 and (room.f_favail > 0 or not room.f_files)
 
     def take_over(self) -> tuple[LeftOut, ...]:
-        """Move everything into the trial's folder; return what was not kept.
+        """Move everything into the trial's folder; return the files that were not kept.
 
-        Only from the folder that the agent got: with the rights of the run, what a link in its place leads to
-        would be moved away, that of the whole system too.
+        Files are taken only from the folder that the agent got: through a link in its place, the rights of the run
+        would move away any files, even the system's.
         """
         left_out: tuple[LeftOut, ...] = ()
         if self._identity() == self._made:

@@ -1,4 +1,4 @@
-"""What an agent runs in beside the program of the run: an interpreter, an environment of uv's, or a command."""
+"""The program that an agent runs in, if not the run's: an interpreter, an environment made by uv, or a command."""
 
 from __future__ import annotations
 
@@ -29,13 +29,13 @@ _SCRIPTS = frozenset({".js", ".mjs", ".cjs", ".ts", ".mts", ".cts", ".jsx", ".ts
 _RELATIVE = re.compile(r"""["'](\.{1,2}/[^"'\n]+)["']""")
 _PYTHON_IMPORT = re.compile(r"^\s*(?:from|import)\s+(\w+)", re.MULTILINE)
 _BESIDE = ("package.json", "package-lock.json", "pnpm-lock.yaml", "yarn.lock")
-"""They say which versions of foreign packages a script gets."""
+"""Files that fix the versions of a script's packages."""
 _UV = "uv:"
 _PROBE_S = 120.0
 _OF_TOOLS = frozenset({"pip", "uv", "wheel"})
-"""What installs packages is no part of what runs."""
+"""Installers of packages, which are not part of the program."""
 _OF_THE_RUN = frozenset({"VIRTUAL_ENV", "PYTHONHOME", "PYTHONPATH", "CONDA_PREFIX"})
-"""Variables that would let another interpreter import what this one does."""
+"""Variables that would make another interpreter import this one's packages."""
 _PROBE = """
 import json, platform, re, sys
 from importlib import metadata
@@ -54,15 +54,15 @@ print(json.dumps({
 
 @dataclass(frozen=True)
 class ForeignProgram:
-    """What is started for an agent, in place of the interpreter of the run.
+    """A program that is started for an agent instead of the run's interpreter.
 
     Attributes:
-        command: Program and arguments of what speaks the protocol on its standard input and output.
-        record: What is recorded of it.
-        needed: Files and folders that it is, which stay visible for it.
+        command: The program, which speaks the protocol on standard input and output, and its arguments.
+        record: Its record.
+        needed: Its own files and folders, which stay visible to it.
         protected: Folders that its trials cannot write to.
-        files: Of each file that a command names, the beginning of its digest, and its name.
-        keeps: Variables that it gets although they lead to the run's own packages.
+        files: Beginning of the digest, and name, of each file that a command names.
+        keeps: Variables that it gets even if they lead to the run's own packages.
     """
 
     command: tuple[str, ...]
@@ -74,15 +74,15 @@ class ForeignProgram:
 
     @property
     def is_python(self) -> bool:
-        """Whether bench-core is its other end."""
+        """Whether it is a Python with bench-core."""
         return self.record.kind != "command"
 
     def variables(self, given: Mapping[str, str]) -> dict[str, str]:
-        """Return its environment: what an agent gets without what leads to the run's own packages."""
+        """Return its environment: an agent's variables without those that lead to the run's own packages."""
         return _variables(given, self.keeps)
 
     def sealed(self, files: SealedFiles | None) -> SealedFiles | None:
-        """Return what is hidden, such that the program itself is there and stays as it is."""
+        """Return the hidden files, with the program itself visible and protected from changes."""
         if files is None:
             return None
         return replace(
@@ -93,12 +93,12 @@ class ForeignProgram:
 
 
 def foreign_program(wanted: AgentProcessSpec) -> ForeignProgram | None:
-    """Return what a run's agent is to run in; None for the run's own interpreter.
+    """Return the program for a run's agent; None for the run's own interpreter.
 
-    An environment is made where it is not there yet.
+    A missing environment is made.
 
     Raises:
-        InputError: Options contradict each other, an interpreter or a command is not there, has no
+        InputError: Options contradict each other, an interpreter or command is missing, an interpreter has no
             bench-core, or an environment cannot be made.
     """
     if not wanted.is_foreign:
@@ -134,7 +134,7 @@ def _refuse_contradictions(wanted: AgentProcessSpec) -> None:
 
 
 def name_of_command(command: str) -> str:
-    """Return what an agent is called that is a command: its script without ending, or its program.
+    """Return the name of an agent that is a command: its script without suffix, or its program.
 
     >>> name_of_command("node agents/shopper.mjs --fast")
     'shopper'
@@ -185,7 +185,7 @@ def _facts(python: str) -> dict[str, Any]:
             [python, "-c", _PROBE], capture_output=True, text=True, check=False, env=variables,
             timeout=_PROBE_S, stdin=subprocess.DEVNULL,
         )  # fmt: skip
-        # what prints at every start of an interpreter prints before
+        # modules that print at each start of the interpreter do so before
         return dict(json.loads(done.stdout.strip().rpartition("\n")[2]))
     except (OSError, ValueError, subprocess.TimeoutExpired) as error:
         raise InputError(f"{python} is not a Python that answers: {error}") from error
@@ -233,10 +233,10 @@ def _digest(facts: list[str]) -> str:
 
 
 def _named_files(words: Iterable[str]) -> list[Path]:
-    """Return the files among a command's words and what they import from beside them, resolved.
+    """Return the files among a command's words and the files they import from their own folders, resolved.
 
-    Imports are found in the text: relative ones of JavaScript and TypeScript, and modules beside a Python
-    script. Packages that are installed elsewhere are known by the lock file beside the script.
+    Imports are found in the text: relative ones of JavaScript and TypeScript, and modules next to a Python script.
+    Packages installed elsewhere are identified by the lock file next to the script.
     """
     found: dict[Path, None] = {}
     open_ = [Path(word).resolve() for word in words if Path(word).is_file()]

@@ -1,10 +1,9 @@
-"""Starts agents' processes by forking: the agent is imported once, a trial pays for a fork.
+"""Starts agents' processes by forking: the agent is imported once, and each trial costs only a fork.
 
 Runs as a program of its own, `python -m bench_core.agent_process.forkserver FD FILE`, where FD is one
-end of a socket pair and FILE an open file with what it begins with; Linux only. For each message
-with two descriptors it forks a *supervisor*, which forks the agent, waits for it, ends whatever it
-left, and says how it ended. The supervisor adopts what loses its parent, so that a process in a
-session of its own is found, too.
+end of a socket pair and FILE an open file of settings; Linux only. For each message
+with two descriptors it forks a *supervisor*, which forks the agent, waits for it, ends the processes it left, and
+reports how it ended. The supervisor adopts orphaned processes, so it also finds those in sessions of their own.
 """
 
 from __future__ import annotations
@@ -49,7 +48,7 @@ def main(descriptor: int, settings: int) -> None:
         begin = json.load(file)
     sys.path[:] = begin["path"]
     if begin["sealed"] is not None:
-        # before anything of the agent's runs: what its import reads, its trials would remember
+        # before any code of the agent runs: its trials would remember files that its import reads
         try:
             seal(**begin["sealed"], again=True)
         except OSError as error:
@@ -97,7 +96,7 @@ def _supervise(order: dict[str, Any], work: int, control: int) -> int:
         _become_agent(order, work, far, supervisor)
     os.close(work)
     os.close(far)
-    # what is no Python would end by the question where it hangs
+    # the signal that asks a Python for its stack would end any other program
     asks = order["foreign"] is None or order["foreign"]["is_python"]
     return _AgentSupervisor(pid, socket.socket(fileno=control), output, asks=asks).run()
 
@@ -107,7 +106,7 @@ def _become_agent(order: dict[str, Any], work: int, output: int, supervisor: int
     # the server's setting gives the files of `/proc/self` to root, and an agent may need them
     _prctl(_PR_SET_DUMPABLE, 1)
     if order["sealed"] is not None and order["own"] is not None:
-        # what it changes would take the signal below back
+        # it changes credentials, which would cancel the signal below
         set_apart(order["place"], (order["own"], order["temporary"]))
     _prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
     # The supervisor may have died before the line above took effect: then no signal comes.
@@ -121,14 +120,16 @@ def _become_agent(order: dict[str, Any], work: int, output: int, supervisor: int
     # The dumps of agents that crash in every trial would fill the disk.
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     if order["memory"] is not None:
-        # what it may write to, by process; address space alone costs nothing
+        # limits the memory that each process writes to; address space alone costs nothing
         resource.setrlimit(resource.RLIMIT_DATA, (order["memory"], order["memory"]))
-    with contextlib.suppress(OSError):  # before the run itself, should the machine be full
+    with contextlib.suppress(
+        OSError
+    ):  # if memory runs out, the system is to end the agent before the run
         Path("/proc/self/oom_score_adj").write_bytes(_OOM_SCORE)
     os.environ.update({**order["variables"], **dict.fromkeys(VARIABLES, order["temporary"])})
     if order["foreign"] is not None:
         _become_foreign(order["foreign"], order["variables"], work)
-    tempfile.tempdir = None  # what was imported before the fork may have asked for it
+    tempfile.tempdir = None  # a module imported before the fork may have set it
     faulthandler.enable()
     faulthandler.register(signal.SIGUSR2, all_threads=True)
     pipe = socket.socket(fileno=work)
@@ -186,12 +187,12 @@ class _AgentSupervisor:
         return 0
 
     def _obey(self) -> None:
-        """End the agent: the run asks for it, or is gone."""
+        """End the agent, as the run asks for it or is gone."""
         asked = b""
         with contextlib.suppress(OSError):
             asked = self._control.recv(1)
         if asked and self._asks:
-            # where it hangs is worth knowing
+            # its stack shows where it hangs
             self._signal(signal.SIGUSR2)
             time.sleep(_STACKS_S)
             self._drain()

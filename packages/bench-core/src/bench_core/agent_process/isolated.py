@@ -1,4 +1,4 @@
-"""An agent in a process of its own, behind the same protocol as one in this process."""
+"""An agent in its own process, with the same protocol as one in this process."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ if TYPE_CHECKING:
     from bench_core.child_process.process import ChildProcess, Exit
 
 OUTPUT = "agent_output.txt"
-"""What an agent printed in a process of its own."""
+"""The output of an agent in its own process."""
 
 _log = logging.getLogger("bench_core.agent_process")
 _STOP_S = 2.0
@@ -62,15 +62,15 @@ class Isolation:
     """How an agent's process is treated.
 
     Attributes:
-        memory: Bytes it may write to, None for no limit.
+        memory: Bytes of memory it may write to; None for no limit.
         stop_s: Seconds it may take to end after it was asked to.
-        trusted: Whether it is Proctor's own code, so that it may say whose fault something is.
+        trusted: Whether it is Proctor's own code, whose attribution of faults is believed.
         redactor: Knows the run's secrets; by default those in the environment.
-        block_s: Seconds that it may give no sign - a turn of its event loop, a model call, a line of
-            log - before it is ended; None is no limit.
-        folder: Where its files are until its part is over; by default in the trial's folder.
-        model_proxy: Passes on and counts the model calls of its process.
-        passes_guides: Whether it gets the guides of benchmarks from the environment of the run.
+        block_s: Seconds without a sign of life - a turn of its event loop, a model call, a line of log - after which
+            it is ended; None for no limit.
+        folder: The place of its files until its part is over; by default the trial's folder.
+        model_proxy: Forwards and counts the model calls of its process.
+        passes_guides: Whether it gets the guides installed in the run's environment.
     """
 
     memory: int | None = None
@@ -84,24 +84,24 @@ class Isolation:
 
 
 class SharedOnlyError(InputError):
-    """The agent works on the opened environment itself, which no other process has."""
+    """The agent works on the opened environment itself, which exists only in this process."""
 
 
 class IsolatedAgent:
     """Runs the agent `reference` in a new process for each trial.
 
-    Whatever becomes of that process is that trial's alone: it is the agent's failure, with the cause
-    in the record. What it writes goes into a folder of its own until its part is over.
+    A failure of that process affects that trial only: it is the agent's, with the cause in the record. Its files go
+    into a separate folder until its part is over.
 
     Args:
         reference: An installed agent's name, or `module:attribute`.
         launcher: Starts its processes.
-        isolation: How they are treated.
-        code: What is recorded of the program.
-        foreign: The program that its processes become instead of this interpreter.
+        isolation: Their limits and rights.
+        code: The record of the program.
+        foreign: The program that runs in its processes instead of this interpreter.
 
     Raises:
-        InputError: It cannot be imported or made.
+        InputError: It cannot be imported or constructed.
         SharedOnlyError: It works on the opened environment itself.
     """
 
@@ -131,7 +131,7 @@ class IsolatedAgent:
                 "which no other process has: run it with `--agent-process shared`"
             )
         self.name: str = described.name or reference
-        # only what the agent has: a benchmark reads more out of a name that is there
+        # only attributes that the agent has: to a benchmark, a name that is there has a meaning
         for each in ("environments", "observes"):
             if (value := getattr(described, each)) is not None:
                 setattr(self, each, value)
@@ -141,13 +141,13 @@ class IsolatedAgent:
     async def run(
         self, task: AgentTask, environment: EnvironmentHandle, context: TrialContext
     ) -> AgentOutcome:
-        """Let the agent work on `task` in a process of its own.
+        """Run the agent on `task` in its own process.
 
         Raises:
             AgentProcessError: It raised something, or its process died or had to be ended.
             BudgetExceededError: The budget is spent.
-            EnvironmentFaultError: The agent, which is Proctor's own, met one.
-            HarnessFaultError: What the run itself needs for the process failed: its folder, a file, a thread.
+            EnvironmentFaultError: Proctor's own agent reported one.
+            HarnessFaultError: The run could not provide the process's folder, a file or a thread.
             InputError: The model cannot be handed to another process.
         """
         try:
@@ -155,7 +155,7 @@ class IsolatedAgent:
         except BenchError:
             raise
         except Exception as error:
-            # what is the agent's came over its pipe, or was its process's end
+            # faults of the agent arrive over its pipe or as the end of its process
             raise HarnessFaultError(
                 f"the run could not give the agent its process ({type(error).__name__}: {error})"
             ) from error
@@ -223,7 +223,7 @@ class IsolatedAgent:
         )
 
     def _ask(self, kind: str, **fields: Any) -> Any:
-        """Ask a new process of the agent something that needs no environment.
+        """Ask a new process of the agent a question that needs no environment.
 
         Raises:
             InputError: It raised something or died.
@@ -257,7 +257,7 @@ class IsolatedAgent:
 
 
 def _pickled(context: TrialContext) -> str | None:
-    """Return what opens the run's model as it crosses."""
+    """Return the run's opener of models, pickled for the other process."""
     if context.model_opener is None:
         return None
     try:
@@ -270,7 +270,7 @@ def _pickled(context: TrialContext) -> str | None:
 
 
 class _Description(Record):
-    """What an agent's process says about it; a program in another language needs to say nothing."""
+    """An agent's description by its own process; a program in another language may leave all of it out."""
 
     name: str | None = None
     in_process: bool = False
@@ -314,7 +314,7 @@ class _Conversation:
         self._groups: set[int] = set()
 
     async def run(self, order: bytes) -> AgentOutcome:
-        """Return what the agent reports; when this returns or raises, nothing of it is left."""
+        """Return the agent's report; none of its processes is left when this returns or raises."""
         with contextlib.suppress(ValueError):
             self._context.processes.own(self._process.pid)
         try:
@@ -380,13 +380,13 @@ class _Conversation:
         elif kind == "log":
             self._note(frame)
         elif kind == "stops":
-            # its own doing, which ends by its limits; what is stopped by others is tried again
+            # it stopped itself, and ends by its limits; if others stop it, the trial is tried again
             self._context.processes.disown(self._process.pid)
         elif kind != "alive":
             raise FrameError(f"unknown message of a worker: {kind[:60]!r}")
 
     def _group(self, kind: str, pgid: object) -> None:
-        """Remember a process group of the agent's; a group of any other process is ignored."""
+        """Remember a process group of the agent; groups of other processes are ignored."""
         if not isinstance(pgid, int):
             raise FrameError(f"not a process group: {pgid!r}"[:200])
         if kind == "disown" and pgid in self._groups:
@@ -411,9 +411,9 @@ class _Conversation:
         _log.handle(record)
 
     def _raised(self, frame: dict[str, Any]) -> Exception:
-        """Return what an exception of the agent's means here.
+        """Return the exception of this process for one that the agent reported.
 
-        Only Proctor's own code is believed that something else has failed.
+        Only Proctor's own agents are believed if they blame something else.
         """
         info, claims = error_of_frame(frame), frame.get("claims")
         if claims == "budget" and getattr(self._context.meter, "stopped", False):
@@ -433,7 +433,7 @@ class _Conversation:
         return AgentProcessError(info, flags)
 
     async def _stop(self) -> Exit | None:
-        """Ask the agent to end; where it does not, end it and return how that was."""
+        """Ask the agent to end; if it does not, end it and return how it ended."""
         self._process.send(encode_line("cancel"))
         answering = asyncio.ensure_future(self._answer_calls())
         obeyed = await self._process.ends_within(self._isolation.stop_s)
@@ -442,7 +442,7 @@ class _Conversation:
         return None if obeyed else ended
 
     async def _answer_calls(self) -> None:
-        """Answer model calls while the agent cleans up: what it spends then counts, too."""
+        """Answer model calls while the agent cleans up, as their cost counts, too."""
         with contextlib.suppress(FrameError, AgentProcessError):
             while (frame := await self._process.receive()) is not None:
                 if frame["type"] in {"result", "error"}:
@@ -450,7 +450,7 @@ class _Conversation:
                 self._handle(frame["type"], frame)
 
     async def _end(self) -> Exit:
-        """End the process, where it has not ended, and return how that was."""
+        """End the process if it still runs, and return how it ended."""
         self._process.kill()
         return await self._process.ended()
 

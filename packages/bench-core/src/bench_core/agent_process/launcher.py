@@ -51,9 +51,9 @@ def launcher_for(
     program: ForeignProgram | None = None,
     place: Path | None = None,
 ) -> ForkLauncher | SpawnLauncher:
-    """Return what starts processes of `agent`: by forking on Linux, elsewhere a new interpreter each.
+    """Return the launcher of `agent`'s processes: forks on Linux, a new interpreter for each elsewhere.
 
-    A foreign `program` takes the place of the interpreter of the run.
+    A foreign `program` replaces the run's interpreter.
     """
     if not sys.platform.startswith("linux"):
         return SpawnLauncher(variables, program)
@@ -64,7 +64,7 @@ class _Launcher(ABC):
     """Starts processes of one agent.
 
     Attributes:
-        answer_s: Seconds within which one answers what `ask` writes.
+        answer_s: Seconds within which a process must answer `ask`.
     """
 
     answer_s = _START_S
@@ -76,19 +76,19 @@ class _Launcher(ABC):
         variables: Mapping[str, str] | None = None,
         own: Path | None = None,
     ) -> ChildProcess:
-        """Start one; it may write to `memory` bytes at most, and gets `variables` beside the others.
+        """Start one that may write to at most `memory` bytes, with `variables` in addition to the others.
 
-        Where files are hidden, it sees of what this run and its trials have in temporary folders its `own` alone.
+        If files are hidden, it sees only `own` of the temporary folders of this run and its trials.
 
         Raises:
-            HarnessFaultError: The system does not let us.
+            HarnessFaultError: The system refuses.
         """
 
     def ask(self, lines: bytes) -> tuple[list[bytes], Exit]:
         """Start one, write `lines`, and return all lines of its output; blocks, and needs no event loop.
 
         Raises:
-            ChildGoneError: It did not write them within `answer_s`.
+            ChildGoneError: They did not arrive within `answer_s`.
         """
         return blocking(self._ask(lines))
 
@@ -128,18 +128,18 @@ class _Launcher(ABC):
 
 
 class ForkLauncher(_Launcher):
-    """Forks each process from one in which the agent is imported already; Linux only.
+    """Forks each process from one that has already imported the agent; Linux only.
 
     An agent whose import starts threads or ends the process is imported after the fork.
 
     Args:
         agent: An installed agent's name, or `module:attribute`.
         variables: The environment of its processes.
-        sealed: The files they do not see; none are hidden where this is None.
-        preload: Whether the agent is imported before the fork; not where its import may read
-            variables that each process has its own of.
-        program: What each becomes after the fork, instead of running the agent itself.
-        place: Where their temporary files are, by default among those of the run.
+        sealed: The files hidden from them; None hides none.
+        preload: Whether the agent is imported before the fork; False if its import may read variables that differ
+            between processes.
+        program: The program that each becomes after the fork, instead of running the agent itself.
+        place: The place of their temporary files, by default among the run's.
     """
 
     def __init__(
@@ -188,7 +188,7 @@ class ForkLauncher(_Launcher):
         return _Forked(pid, supervisor, scratch, control, reader, writer)
 
     def close(self) -> None:
-        """End the process that is forked from; those that were forked go on."""
+        """End the process that forks; forked processes go on."""
         with self._lock:
             self._end()
 
@@ -202,7 +202,7 @@ class ForkLauncher(_Launcher):
         order = json.dumps(facts).encode()
         descriptors = [far_work.fileno(), far_control.fileno()]
         with far_work, far_control, self._lock:
-            for _ in range(2):  # an agent may have killed what it was forked from
+            for _ in range(2):  # an agent may have killed the process that it was forked from
                 server = self._orders or self._begin()
                 if self._server is not None:
                     self._server.send_signal(signal.SIGCONT)  # or stopped it
@@ -231,7 +231,7 @@ class ForkLauncher(_Launcher):
         return work, control, pid, supervisor
 
     def _begin(self) -> socket.socket:
-        """Start the process that is forked from, which imports the agent where that is possible."""
+        """Start the process that forks, with the agent imported if possible."""
         threads = self._launch()
         if threads != 0 and self._preload is not None:
             self._end()
@@ -243,7 +243,7 @@ class ForkLauncher(_Launcher):
         return self._orders
 
     def _launch(self) -> int | None:
-        """Return how many threads the import started, None where it ended the process."""
+        """Return how many threads the import started; None if it ended the process."""
         # this kind keeps messages apart: one receive takes one order with its descriptors
         ours, far = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         with far, tempfile.TemporaryFile() as settings:
@@ -316,7 +316,7 @@ class _Forked(ChildProcess):
             self._pipe.write_eof()
 
     def kill(self) -> None:
-        """End it and everything it started; where it hung is in what it printed."""
+        """End it and everything it started; its output shows where it hung."""
         self._killed = True
         with contextlib.suppress(OSError):
             # the supervisor may have ended by itself meanwhile
@@ -337,12 +337,12 @@ class _Forked(ChildProcess):
         return _exit_in(report)
 
     async def _wake(self) -> None:
-        """Let the supervisor go on that is to end the agent, should the agent have stopped it."""
+        """Continue the supervisor that is to end the agent, in case the agent has stopped it."""
         while True:
             await asyncio.sleep(_AWAKE_S)
             found = stat_of(self._supervisor) if self._killed else None
             if found is not None and found.state in _STOPPED:
-                # first what may stop it again
+                # first the processes that could stop it again
                 below = [
                     each
                     for each in pids()
@@ -382,10 +382,10 @@ def _exit_in(report: bytes) -> Exit:
 
 
 class SpawnLauncher(_Launcher):
-    """Starts a new interpreter for each process; slow, and what leaves its group is not found."""
+    """Starts a new interpreter for each process; slow, and processes that leave its group are not found."""
 
     def __init__(self, variables: Mapping[str, str], program: ForeignProgram | None = None) -> None:
-        # where the run imports from, the worker does, too
+        # the worker imports from the same folders as the run
         own = {**variables, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
         self._variables = program.variables(variables) if program else own
         worker = (sys.executable, "-m", "bench_core.cli.main", "agent-process")
@@ -397,7 +397,7 @@ class SpawnLauncher(_Launcher):
         variables: Mapping[str, str] | None = None,
         own: Path | None = None,
     ) -> ChildProcess:
-        """Start one; `memory` and `own` are not kept here."""
+        """Start one; `memory` and `own` have no effect here."""
         del memory, own
         scratch = _scratch()
         try:

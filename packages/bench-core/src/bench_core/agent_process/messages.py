@@ -39,9 +39,9 @@ __all__ = [
 ]
 
 PROTOCOL = 1
-"""Both ends must speak the same version; each begins with a `hello` that says it."""
+"""Both ends must speak the same version; each begins with a `hello` that states it."""
 MOST_TOKENS, MOST_USD = 20_000_000, 100
-"""More is no call of any model's: a forged one must not end the budget of all other trials."""
+"""No model's call has more: a forged one must not use up the budget of all other trials."""
 _MAX_TEXT = 100_000
 _CLAIMS: tuple[tuple[type[Exception], str], ...] = (
     (EnvironmentFaultError, "environment"),
@@ -51,7 +51,7 @@ _CLAIMS: tuple[tuple[type[Exception], str], ...] = (
 
 
 class Spend(Record):
-    """A model call, as it crosses."""
+    """A model call, as sent to the run."""
 
     id: int
     source: str
@@ -69,7 +69,7 @@ def checked_hello(frame: dict[str, Any] | None) -> None:
     """Refuse another protocol.
 
     Raises:
-        FrameError: It is no hello, or of another version.
+        FrameError: It is not a hello, or has another version.
     """
     if frame is None or frame["type"] != "hello":
         raise FrameError("it did not say hello")
@@ -83,7 +83,7 @@ def checked_hello(frame: dict[str, Any] | None) -> None:
 def spend_line(
     number: int, source: str, usage: Usage, cost_usd: float | None, uncounted: str | None = None
 ) -> bytes:
-    """Return what asks whether a worker may go on after a model call."""
+    """Return the line with which a worker asks to go on after a model call."""
     fields = usage.model_dump(mode="json", exclude_defaults=True)
     why = {} if uncounted is None else {"uncounted": uncounted}
     return encode_line("spend", id=number, source=source, usage=fields, cost_usd=cost_usd, **why)
@@ -93,7 +93,7 @@ def answer_to(frame: dict[str, Any], meter: Meter) -> bytes:
     """Count a model call and return the answer to the worker: go on, or stop.
 
     Raises:
-        FrameError: It is no model call.
+        FrameError: It is not a model call.
     """
     fields = {name: value for name, value in frame.items() if name != "type"}
     try:
@@ -118,7 +118,7 @@ def answer_to(frame: dict[str, Any], meter: Meter) -> bytes:
 
 
 def error_line(error: BaseException) -> bytes:
-    """Return an exception as it crosses, whatever it is."""
+    """Return the line for any exception."""
     info = error_info(error)
     claims = next((claim for kind, claim in _CLAIMS if isinstance(error, kind)), None)
     flag = getattr(error, "flag", None)
@@ -139,7 +139,7 @@ def error_of_frame(frame: dict[str, Any]) -> ErrorInfo:
     """Return the error that an `error` frame carries.
 
     Raises:
-        FrameError: It says nothing that can be recorded.
+        FrameError: It has nothing that can be recorded.
     """
     fields = {name: frame.get(name) for name in ("kind", "message", "traceback")}
     try:

@@ -1,4 +1,4 @@
-"""Model calls of agents that bring their own client: what passes them on and counts them.
+"""Forwarding and counting of model calls by agents with their own client.
 
 The proxy itself is `bench_core.models.proxy`; an agent's process knows its address and the secret of
 its trial, and no key.
@@ -18,12 +18,12 @@ from bench_core.records import Usage
 
 @dataclass(frozen=True)
 class Upstream:
-    """Where a model's calls go, where that is not its provider's own address with the usual key.
+    """Destination of a model's calls, if not its provider's address with the usual key.
 
     Attributes:
-        key: Instead of the variables of its provider.
-        base_url: Instead of the provider's; with `/v1` for the OpenAI APIs.
-        prices: What its calls cost (`bench_core.models.Prices`); by default the published table.
+        key: The key to use instead of its provider's variables.
+        base_url: The address to use instead of the provider's; with `/v1` for the OpenAI APIs.
+        prices: Prices of its calls (`bench_core.models.Prices`); by default the published table.
     """
 
     key: str | None = field(default=None, repr=False)
@@ -35,8 +35,8 @@ class TrialCalls(Protocol):
     """The calls of one attempt.
 
     Attributes:
-        variables: Environment variables that lead the SDKs of its process here.
-        refused: Why no further call was passed on; None where all were.
+        variables: Environment variables that point the SDKs of its process here.
+        refused: Why further calls were refused; None if none were.
         notes: Lines for the trial's log.
     """
 
@@ -45,30 +45,30 @@ class TrialCalls(Protocol):
     notes: list[str]
 
     def take(self, usage: Usage) -> bool:
-        """Whether what the agent reports of its own calls was counted here already."""
+        """Whether a call that the agent reports was already counted here."""
         ...
 
     async def close(self) -> None:
-        """Pass on no more calls, and return when those under way are counted."""
+        """Refuse further calls, and return once those under way are counted."""
         ...
 
 
 class ModelProxy(Protocol):
-    """Passes on the model calls of agents' processes.
+    """Forwards the model calls of agents' processes.
 
     Attributes:
-        variables: Those of processes that only say what the agent is; their calls are refused.
+        variables: Those of processes that only describe the agent; their calls are refused.
     """
 
     variables: Mapping[str, str]
 
     def trial(self, meter: Meter, folder: Path) -> TrialCalls:
-        """Begin to take the calls of an attempt, which `meter` counts and which are kept in `folder`."""
+        """Accept the calls of an attempt; `meter` counts them, and `folder` keeps them."""
         ...
 
 
 class _NoCalls:
-    """Takes no calls: for processes that only say what the agent is."""
+    """Takes no calls: for processes that only describe the agent."""
 
     variables: Mapping[str, str] = dict.fromkeys(
         ("ANTHROPIC_API_KEY", "OPENAI_API_KEY", "GEMINI_API_KEY", "GOOGLE_API_KEY"),
@@ -81,11 +81,11 @@ class _NoCalls:
 
 
 NO_CALLS: ModelProxy = _NoCalls()
-"""Stands for the proxy before a run has begun."""
+"""The proxy's stand-in before a run begins."""
 
 
 class ReportsOnce:
-    """A meter for what the agent itself reports, which does not count again what the proxy has counted."""
+    """A meter for the agent's own reports that leaves out calls the proxy has counted."""
 
     def __init__(self, meter: Meter, calls: TrialCalls) -> None:
         self._meter = meter
@@ -97,19 +97,19 @@ class ReportsOnce:
         return bool(getattr(self._meter, "stopped", False))
 
     def spend(self, usage: Usage, cost_usd: float | None = None) -> None:
-        """Count one model call that did not come by the proxy."""
+        """Count one model call that did not pass through the proxy."""
         if not self._calls.take(usage):
             self._meter.spend(usage, cost_usd)
         elif (reason := getattr(self._meter, "exhausted", None)) is not None:
             raise BudgetExceededError(reason)
 
     def of(self, source: str) -> Meter:
-        """Return the meter of another source, which counts likewise."""
+        """Return the meter of another source, with the same rule."""
         return ReportsOnce(self._meter.of(source), self._calls)
 
 
 def without_server(context: TrialContext) -> TrialContext:
-    """Return a context that names no server of the model and opens none: the variables lead there."""
+    """Return a context without a server of the model, to which the variables already point."""
     config = {name: value for name, value in context.config.items() if name != "base_url"}
     if isinstance(own := config.get("agent_options"), dict):
         config["agent_options"] = {name: own[name] for name in own if name != "base_url"}

@@ -1,4 +1,4 @@
-"""The bench-core that runs here as a wheel, so that another environment gets the same one."""
+"""The running bench-core as a wheel, so that another environment gets the same one."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from bench_core.errors import InputError
 
 _ROOT = Path(__file__).parents[1]
 _OLDEST = (1980, 1, 1, 0, 0, 0)
-"""One date for all files: the same program is the same wheel."""
+"""One date for all files, so that the same program gives the same wheel."""
 _WHEEL = "Wheel-Version: 1.0\nGenerator: bench-core\nRoot-Is-Purelib: true\nTag: py3-none-any\n"
 
 
@@ -24,8 +24,8 @@ _WHEEL = "Wheel-Version: 1.0\nGenerator: bench-core\nRoot-Is-Purelib: true\nTag:
 def own_wheel() -> tuple[str, bytes]:
     """Return the name and the content of a wheel of the bench-core that this process imported.
 
-    It is put together from the installed files, so that it needs no network and no build tool, also
-    where bench-core was installed from a working copy.
+    It is made from the installed files, without network or build tools, even if bench-core was installed from a
+    working copy.
 
     Raises:
         InputError: bench-core is not installed.

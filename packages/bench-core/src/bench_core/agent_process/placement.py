@@ -1,4 +1,4 @@
-"""Where the agent of a run works: in a process of its own, or in that of the run."""
+"""Choice of the process in which a run's agent works: its own, or the run's."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from bench_core.sealing.files import SealedFiles
 
 AgentProcess = Literal["own", "shared"]
-"""A process of the agent's own, or that of the run."""
+"""The agent's own process, or the run's."""
 
 
 @contextlib.contextmanager
@@ -44,21 +44,20 @@ def opened_agent(
     model_proxy: ModelProxy | None = None,
     program: ForeignProgram | None = None,
 ) -> Iterator[tuple[Callable[[], Agent], AgentCode]]:
-    """Open the agent `name` for the time of a run: yields what makes that of a trial, and its record.
+    """Open the agent `name` for a run: yield the maker of each trial's agent, and the agent's record.
 
     Args:
         name: An installed agent's, or `module:attribute`.
-        process: Where it works; by default Proctor's own agents, and those that work on the opened
-            environment itself, in this process and all others in their own.
-        model: The run's; an agent in a process of its own gets the variables of its provider.
-        variables: Names of further environment variables that such an agent gets.
+        process: Its process; by default this one for Proctor's own agents and those that work on the opened
+            environment itself, and a separate one for all others.
+        model: The run's; an agent in its own process gets the variables of its provider.
+        variables: Names of further environment variables for such an agent.
         memory: Bytes its process may write to.
         redactor: Knows the run's secrets; by default those in the environment.
-        block_s: Seconds that its process may give no sign before it is ended; None is no limit.
-        sealed: The files that are hidden from a process of its own, on a machine that can do so.
-        model_proxy: Passes on its model calls; then any agent works in a process of its own, which has no
-            key.
-        program: What it runs in, instead of the interpreter of the run.
+        block_s: Seconds without a sign of life after which its process is ended; None for no limit.
+        sealed: The files to hide from its own process, if the machine can.
+        model_proxy: Forwards its model calls; any agent then works in its own process, without the key.
+        program: The program it runs in, instead of the run's interpreter.
 
     Raises:
         InputError: It cannot be loaded, or cannot work there.
@@ -139,7 +138,7 @@ def _isolated(
 
 @contextlib.contextmanager
 def agent_of(spec: RunSpec) -> Iterator[Agent]:
-    """Open the agent of a run to see whether it can work, in the process where it would.
+    """Open a run's agent in the process where it would work, to check that it can.
 
     Raises:
         InputError: It cannot be loaded, or cannot work there.

@@ -1,4 +1,4 @@
-"""Which program an agent is: a digest of its files, found without importing it."""
+"""Identify an agent's program by a digest of its files, without importing it."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ _KINDS = frozenset(
         ".prompt",
     }
 )
-"""Code, and what prompts are kept in. JSON is left out: agents write it beside their code."""
+"""Suffixes of code and prompts. JSON is left out: agents write it next to their code."""
 _IMPORT = re.compile(r"(.*\.)?(import_module|__import__)", re.DOTALL)
 _SHOWN = 16
 _MOST_FILES = 500
@@ -45,12 +45,11 @@ _PROCTORS_LOOP = Path(__file__).parents[1] / "agents"
 
 
 def describe_program(place: str, *, proctors: bool = False) -> dict[str, Any]:
-    """Return `sha256`, `files` and `git` of the `AgentCode` of the agent at `place`, where they can be found.
+    """Return `sha256`, `files` and `git` for the `AgentCode` of the agent at `place`, as far as they are found.
 
-    The digest is over names and contents of the code and prompts of the top-level package that the
-    agent's module is in. Of a module that is in none it is over that and what it imports from beside
-    it, and these in turn. Of Proctor's own agents it is over the
-    sub-package that holds them and `bench_core.agents`: what else of Proctor changes is no other agent.
+    The digest covers names and contents of the code and prompts in the agent's top-level package. For a module
+    without a package it covers the module and, recursively, the modules it imports from its folder. For Proctor's own
+    agents it covers their sub-package and `bench_core.agents`: other changes of Proctor do not make another agent.
 
     Args:
         place: `module:attribute`.
@@ -86,10 +85,10 @@ def is_proctors(place: str) -> bool:
 
 
 def survey_agent(name: str) -> dict[str, Any]:
-    """Return the fields of `AgentCode` that say which program an agent is, without importing it.
+    """Return the fields of `AgentCode` that identify an agent's program, without importing it.
 
     Args:
-        name: An installed agent's, or `module:attribute`.
+        name: Name of an installed agent, or `module:attribute`.
 
     Raises:
         InputError: No installed distribution offers it, or several do.
@@ -110,8 +109,8 @@ def code_of_foreign(
 
     Args:
         code: Where it runs.
-        foreign: What its processes are.
-        found: What `survey_agent` found there; empty for a command.
+        foreign: The program of its processes.
+        found: The result of `survey_agent` in that environment; empty for a command.
     """
     program = foreign.record
     parts = (str(found.get("sha256")), program.sha256)
@@ -195,7 +194,7 @@ def _spec(name: str, path: list[str] | None) -> Any:
 def _files(root: Path) -> Iterator[tuple[str, Path]]:
     for folder, names, files in os.walk(root):
         here = Path(folder)
-        if "run.json" in files:  # a run that was made in the agent's own folder
+        if "run.json" in files:  # a run folder inside the agent's own folder
             names.clear()
             continue
         names[:] = [each for each in names if each != "__pycache__" and not each.startswith(".")]

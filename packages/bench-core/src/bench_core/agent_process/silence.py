@@ -1,4 +1,4 @@
-"""Notices that an agent's process gives no sign any more: its event loop is blocked, or the process is stopped."""
+"""Detects that an agent's process gives no sign of life: its event loop is blocked, or it is stopped."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ _log = logging.getLogger("bench_core.agent_process")
 
 
 def sign_s(limit_s: float | None) -> float | None:
-    """Return how often an agent's event loop is to give a sign, in seconds; None for never."""
+    """Return the seconds between an agent's signs of life; None for none."""
     return None if limit_s is None else min(_LONGEST_TICK_S, limit_s / _TICKS_PER_LIMIT)
 
 
 class Silence:
-    """Counts how long nothing has come from an agent's process.
+    """Measures the time since an agent's process last sent anything.
 
     It counts its own ticks instead of reading a clock: a run that was suspended (Ctrl-Z, a sleeping
-    laptop) or busy itself has missed none of the signs that wait in the pipe.
+    laptop) or busy itself does not miss the signs that wait in the pipe.
 
     Attributes:
         too_long: Whether the process was ended because of it.
@@ -38,7 +38,7 @@ class Silence:
         self._timer: asyncio.TimerHandle | None = None
 
     def end(self) -> None:
-        """Begin to count anew: something has come."""
+        """Start the count again: a message has arrived."""
         self._ticks = 0
 
     @contextlib.contextmanager
@@ -58,7 +58,7 @@ class Silence:
     def _tick(self) -> None:
         self._ticks += 1
         silent_s = self._ticks * (self._tick_s or 0.0)
-        # one tick more than the limit has: a sign may just be on its way
+        # one tick beyond the limit, as a sign may just be on its way
         if self._ticks > _TICKS_PER_LIMIT and silent_s > (self._limit_s or 0.0):
             self.too_long = True
             self._on_too_long()

@@ -1,4 +1,4 @@
-"""Environments that uv makes for agents, kept in the user's cache under the digest of what they were made of."""
+"""Environments that uv makes for agents, kept in the user's cache under a digest of their ingredients."""
 
 from __future__ import annotations
 
@@ -31,11 +31,10 @@ _log = logging.getLogger("bench_core.agent_process")
 
 
 def environment_of(requirements: tuple[str, ...], python: str | None = None) -> Path:
-    """Return the interpreter of an environment with `requirements` and this bench-core, made where it is missing.
+    """Return the interpreter of an environment with `requirements` and this bench-core; make it if missing.
 
-    It is made once for what is asked for, this bench-core and the Python: `packages.txt` beside it is its
-    lock. Other processes that want the same wait for the one that makes it; one that was not made to its end
-    is made anew.
+    There is one for each combination of requirements, bench-core and Python; `packages.txt` in its folder lists its
+    versions. Other processes wait while one makes it; an unfinished one is made again.
 
     Args:
         requirements: As for pip, or names of files with such lines (`*.txt`). Extras of bench-core may be
@@ -43,7 +42,7 @@ def environment_of(requirements: tuple[str, ...], python: str | None = None) -> 
         python: The interpreter or version it is made on, by default this interpreter.
 
     Raises:
-        InputError: There is no uv, or it cannot make the environment.
+        InputError: uv is missing, or cannot make the environment.
     """
     if not requirements:
         raise InputError("--agent-env uv: names no package, e.g. uv:browser-use==0.13.14")
@@ -71,7 +70,7 @@ def environment_of(requirements: tuple[str, ...], python: str | None = None) -> 
 
 
 def cache_folder() -> Path:
-    """Return where the environments are."""
+    """Return the folder of the environments."""
     return user_cache() / "agent-environments"
 
 
@@ -101,7 +100,7 @@ def _make(
 
 
 def _arguments(requirements: tuple[str, ...], wheel: Path) -> list[str]:
-    """Return what is installed, bench-core from this one's own wheel, and with prices where this one has them."""
+    """Return the packages to install: bench-core from its own wheel, with prices if this one has them."""
     others: list[str] = []
     extras = _extras_of_run()
     for each in requirements:
@@ -117,7 +116,7 @@ def _arguments(requirements: tuple[str, ...], wheel: Path) -> list[str]:
 
 
 def _extras_of_run() -> list[str]:
-    """Return what an agent needs to report the cost of its calls, as it does in the process of the run."""
+    """Return the extras with which an agent reports the cost of its calls, as in the run's process."""
     return ["prices"] if find_spec("genai_prices") else []
 
 

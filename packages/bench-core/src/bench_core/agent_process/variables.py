@@ -1,4 +1,4 @@
-"""Which environment variables an agent in a process of its own gets: those on a list, no others."""
+"""Environment variables of an agent in its own process: those on a list, no others."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _PROVIDERS: Mapping[str, tuple[str, ...]] = {
     "bedrock": ("AWS_",),
     "azure": ("AZURE_",),
 }
-"""Whose variables are not named as they are."""
+"""Prefixes of the variables of providers whose name is not the prefix."""
 
 
 def agent_variables(
@@ -39,7 +39,7 @@ def agent_variables(
     Args:
         model: As asked for, `provider:name`; the variables of its provider begin with its name.
         more: Names of further variables.
-        environment: Where they are taken from; by default this process's.
+        environment: Their source; by default this process's.
 
     >>> given = {"PATH": "/bin", "OPENAI_API_KEY": "a", "ANTHROPIC_API_KEY": "b", "SHOP_TOKEN": "c"}
     >>> agent_variables("openai:gpt-5.2", environment=given)

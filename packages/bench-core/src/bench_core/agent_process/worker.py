@@ -1,7 +1,7 @@
 """The agent's side of the process boundary: runs one agent on one task and reports for it.
 
-The agent's own thread and loop are left to it; another thread reads what the run says, so that an
-agent that blocks its loop is no reason why an answer does not arrive.
+The agent has its thread and loop to itself; another thread reads the run's messages, so that answers arrive even if
+the agent blocks its loop.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import contextlib
 import faulthandler
 import logging
 import os
-import pickle  # only what the run itself sends is unpickled
+import pickle  # only the run's own data is unpickled
 import signal
 import sys
 from typing import IO, Any
@@ -43,9 +43,9 @@ _ASKED = ("view", "check", "check_environment", "check_model")
 
 
 def serve(incoming: IO[bytes], outgoing: Outgoing) -> int:
-    """Carry out the order of the other side; return the exit code.
+    """Carry out the run's order; return the exit code.
 
-    The caller has pointed standard output and error elsewhere: agents print.
+    The caller must redirect standard output and error: agents print.
     """
     connection = Connection(incoming, outgoing)
     try:
@@ -63,13 +63,13 @@ def serve_process() -> None:
     """Serve standard input and output, and end the process without waiting for the agent's threads."""
     incoming, outgoing = own_pipes()
     faulthandler.enable()
-    if sys.platform != "win32":  # the run asks by it where an agent hangs
+    if sys.platform != "win32":  # the run sends it to learn where an agent hangs
         faulthandler.register(signal.SIGUSR2, all_threads=True)
     leave(serve(incoming, outgoing))
 
 
 def leave(code: int) -> None:
-    """End the process at once: threads and exit handlers of an agent have had their time."""
+    """End the process at once, without waiting for threads and exit handlers of the agent."""
     for stream in (sys.stdout, sys.stderr):
         with contextlib.suppress(OSError, ValueError):
             stream.flush()
@@ -81,13 +81,13 @@ def _last_line(order: dict[str, Any], connection: Connection) -> bytes:
     try:
         for guide in order.get("guides") or ():
             add_guide(**guide)
-        # before it is imported, which may change what it is
+        # before the import, which may change the files
         program = survey_agent(order["agent"]) if order.get("survey") else None
         if program is not None:
             program["git"] = _plain(program.get("git"))
         agent = load_agent(order["agent"])
         if order["type"] == "work":
-            # not `asyncio.run`: it waits for what the agent left running, threads included
+            # not `asyncio.run`, which waits for tasks and threads that the agent left running
             loop = leave_out_gaps(asyncio.new_event_loop())
             with RUNNING_TIME:
                 outcome = loop.run_until_complete(_work(agent, order, connection))
@@ -124,7 +124,7 @@ async def _work(agent: Agent, order: dict[str, Any], connection: Connection) -> 
     seconds: Any = order.get("sign_s")
 
     def sign() -> None:
-        """Say now and then that the loop turns; one that is blocked cannot."""
+        """Give a sign of life at intervals; a blocked loop cannot."""
         connection.send(encode_line("alive"))
         loop.call_later(seconds, sign)
 
@@ -132,7 +132,7 @@ async def _work(agent: Agent, order: dict[str, Any], connection: Connection) -> 
         loop.call_later(seconds, sign)
 
     def note_own_stop(event: str, arguments: tuple[Any, ...]) -> None:
-        """Say that the agent stops itself; where a process is stopped by others, nothing comes over its pipe."""
+        """Report that the agent stops itself; if others stop the process, its pipe stays silent."""
         if event in {"os.kill", "os.killpg"} and arguments[1] in _STOPPING:
             connection.send(encode_line("stops"))
 
@@ -157,7 +157,7 @@ def _with_opener(context: TrialContext, order: dict[str, Any]) -> TrialContext:
 
 
 def _as_reported(error: BaseException) -> BaseException:
-    """Return an exception that says what the agent did, where its own would not."""
+    """Return an exception that names the agent's act, if its own exception would not."""
     if isinstance(error, SystemExit):
         return _as("SystemExit", f"the agent called sys.exit({error.code!r})", error)
     if isinstance(error, asyncio.CancelledError):
@@ -171,7 +171,7 @@ def _as(name: str, message: str, error: BaseException) -> BaseException:
 
 
 def _described(agent: Agent) -> dict[str, Any]:
-    """Return what a benchmark asks of an agent's attributes before it lets it work."""
+    """Return the attributes of an agent that a benchmark reads before a trial."""
     lists = {name: getattr(agent, name, None) for name in ("environments", "observes")}
     return {
         "name": str(agent.name),

@@ -1,4 +1,4 @@
-"""Which files an agent must not see: its run, the runs beside it, and the benchmark's answers."""
+"""Files that an agent must not see: its run, other runs in the same folder, and the benchmark's answers."""
 
 from __future__ import annotations
 
@@ -23,17 +23,17 @@ _OF_THE_SYSTEM = (
     "/etc", "/usr", "/bin", "/sbin", "/lib", "/lib64", "/boot", "/opt", "/sys", "/proc/sys",
     "/proc/sysrq-trigger", "/var/lib", "/var/spool",
 )  # fmt: skip
-"""What configures this machine and runs on it; root may write there."""
+"""Folders of the system's programs and settings, which root may write to."""
 
 
 @dataclass(frozen=True)
 class SealedFiles:
-    """What is hidden from an agent's process, and what it may not change.
+    """Files that an agent's process cannot see, and files that it cannot change.
 
     Attributes:
-        hidden: Files and folders that are not there for it.
-        needed: What of them it needs all the same: where it and its interpreter are.
-        protected: What it reads but cannot write to: the system, and the programs that run and score it.
+        hidden: Files and folders that it cannot see.
+        needed: Exceptions to these: the places of the agent and its interpreter.
+        protected: Files and folders that it can only read: the system, and the programs that run and score it.
     """
 
     hidden: tuple[str, ...]
@@ -42,7 +42,7 @@ class SealedFiles:
 
     @property
     def problem(self) -> str | None:
-        """Why not all of it can be hidden; None where it can."""
+        """Why some of the files cannot be hidden; None if all can."""
         both = next((each for each in self.hidden if each in self.needed), None)
         if both is None:
             return None
@@ -50,7 +50,7 @@ class SealedFiles:
 
 
 def sealed_files(out: Path, answers: Iterable[Path] = ()) -> SealedFiles:
-    """Return what an agent of the run in `out` must not see.
+    """Return the files that an agent of the run in `out` must not see.
 
     Args:
         out: The run folder; it exists.
@@ -59,10 +59,10 @@ def sealed_files(out: Path, answers: Iterable[Path] = ()) -> SealedFiles:
     run = out.resolve()
     data = os.environ.get(_OF_DEVELOPERS)
     tokens = token_folder()
-    with contextlib.suppress(OSError):  # servers that start later leave theirs there
+    with contextlib.suppress(OSError):  # servers that start later put their tokens there
         tokens.mkdir(mode=0o700, parents=True, exist_ok=True)
     hidden = [run, *_runs_beside(run), *answers, tokens, *([Path(data)] if data else [])]
-    temporary = Path(tempfile.gettempdir()).resolve()  # where agents' own folders are
+    temporary = Path(tempfile.gettempdir()).resolve()  # the place of agents' own folders
     protected = [each for each in _resolved(_scorers()) if not temporary.is_relative_to(each)]
     return SealedFiles(
         hidden=_resolved(hidden), needed=_resolved(_programs()), protected=tuple(protected)
@@ -72,7 +72,7 @@ def sealed_files(out: Path, answers: Iterable[Path] = ()) -> SealedFiles:
 def answers_of(benchmark: Any, agent: str) -> tuple[Path, ...]:
     """Return the files with a benchmark's answers; none if it does not name them.
 
-    What `solutions` names is played by Proctor's own agent `scripted`, from which it is not hidden.
+    Proctor's own agent `scripted` plays the files that `solutions` names, so it can see them.
     """
     named = ("answers",) if agent == _PLAYS_SOLUTIONS else ("answers", "solutions")
     hooks = [getattr(benchmark, name, None) for name in named]
@@ -103,7 +103,7 @@ def _programs() -> Iterator[str]:
 
 
 def _scorers() -> Iterator[str]:
-    """Yield what the run executes or imports, its interpreters and browsers included."""
+    """Yield the programs and modules of the run, its interpreters and browsers included."""
     yield from _OF_THE_SYSTEM
     yield from (sys.prefix, sys.base_prefix)
     browsers = os.environ.get("PLAYWRIGHT_BROWSERS_PATH", "0")

@@ -1,4 +1,4 @@
-"""Whether this machine can hide files from a process, found out by doing it once."""
+"""Find out whether this machine can hide files from a process, by trying it once."""
 
 from __future__ import annotations
 
@@ -27,10 +27,10 @@ print(os.readlink("/proc/self/ns/user"))
 
 @dataclass(frozen=True)
 class Ability:
-    """What a machine can do.
+    """Whether a machine can hide files.
 
     Attributes:
-        way: How files are hidden: `user-namespace` or `mount-namespace`; None where they cannot be.
+        way: How files are hidden: `user-namespace` or `mount-namespace`; None if they cannot be.
         reason: Why not.
     """
 
@@ -40,7 +40,7 @@ class Ability:
 
 @functools.lru_cache(maxsize=1)
 def how_to_seal() -> Ability:
-    """Return how files are hidden from processes here; a program tries it."""
+    """Run a program that hides a file from itself; return how it did so."""
     if not sys.platform.startswith("linux"):
         return Ability(reason=_ELSEWHERE)
     with tempfile.TemporaryDirectory(prefix="proctor-seal-") as folder:
@@ -62,9 +62,9 @@ def how_to_seal() -> Ability:
 
 
 def sealed_command(command: Iterable[str], hidden: Iterable[str | Path]) -> list[str]:
-    """Return a command that does what `command` does, without seeing the files in `hidden`.
+    """Return a command that runs `command` with the files in `hidden` out of sight.
 
-    It keeps its process id, and fails to start where files cannot be hidden.
+    It keeps its process id, and fails to start if files cannot be hidden.
     """
     order = json.dumps([str(each) for each in hidden])
     return [sys.executable, "-I", "-S", namespaces.__file__, order, *command]

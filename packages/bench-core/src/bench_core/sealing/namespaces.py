@@ -1,10 +1,10 @@
-"""Hide files from this process and all it starts: a mount namespace of its own, and no way back out of it.
+"""Hide files from this process and its children for good, in a mount namespace that they cannot leave.
 
-Runs as a program of its own, too: `python -I -S namespaces.py HIDDEN COMMAND...` seals itself and becomes
-COMMAND. It imports the standard library alone; Linux only.
+Also runs as a program: `python -I -S namespaces.py HIDDEN COMMAND...` seals itself and becomes COMMAND. It imports
+only the standard library; Linux only.
 
-What is hidden cannot be reached through other processes either: those of the run are in another user
-namespace, or hold capabilities that this one gave up, so that the kernel refuses `/proc/PID/root`, `cwd`,
+Hidden files cannot be reached through other processes either: those of the run are in another user namespace, or hold
+capabilities that this one gave up, so the kernel refuses `/proc/PID/root`, `cwd`,
 `fd`, `environ`, `mem` and ptrace of them.
 """
 
@@ -22,7 +22,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 USERS, MOUNTS = "user-namespace", "mount-namespace"
-"""The two ways: for any user where the system lets them, and for root where it does not."""
+"""The two ways: for any user if the system allows it, else for root."""
 
 _CLONE_NEWNS, _CLONE_NEWUSER = 0x00020000, 0x10000000
 _MS_RDONLY, _MS_NOSUID, _MS_NODEV, _MS_REMOUNT, _MS_BIND = 1, 2, 4, 32, 4096
@@ -35,17 +35,17 @@ _PR_CAP_AMBIENT_CLEAR_ALL = 4
 _CAPABILITY_VERSION = 0x20080522
 _LAST_CAPABILITY = 63
 _MAY_NEST = 1 << 31
-"""CAP_SETFCAP, without which the root of a namespace cannot be that of another one inside it."""
+"""CAP_SETFCAP, without which root in a namespace cannot be root in one inside it."""
 _LANDLOCK_CREATE, _LANDLOCK_RESTRICT, _LANDLOCK_SCOPE_SIGNAL = 444, 446, 2
 _ALL_IDS = "0 0 4294967295"
 _OWN_DEVICES = 2
-"""How deep below /dev disks are looked for: `/dev/mapper/...`."""
+"""Depth below /dev to search for disks: `/dev/mapper/...`."""
 
 
 _PR_SET_SECCOMP, _SECCOMP_FILTER, _SECCOMP_ALLOW, _SECCOMP_ERRNO = 22, 2, 0x7FFF0000, 0x00050000
 _LOAD, _JUMP_IF, _RETURN = 0x20, 0x15, 0x06
 _PRLIMIT = {"x86_64": (0xC000003E, 302, 340), "aarch64": (0xC00000B7, 261, 369)}
-"""By machine: what the kernel calls its architecture, and the numbers of prlimit64 there and for 32 bits."""
+"""By machine: the kernel's number of its architecture, and the numbers of prlimit64 for 64 and 32 bits."""
 
 
 class _Filter(ctypes.Structure):
@@ -63,16 +63,14 @@ def seal(
     protected: Iterable[str] = (),
     again: bool = False,
 ) -> str:
-    """Hide files and folders from this process for good; return the way it was done.
+    """Hide files and folders from this process for good; return the way used.
 
-    The process has one thread. It loses all capabilities, and what it starts gains none by
-    setuid programs. Hidden folders are empty, hidden files too; what of them is `needed` stays.
-    `protected` folders cannot be written to, where the system lets us. What is to be sealed `again`
-    keeps the one capability that root needs to enter another user namespace.
+    The process must have one thread. It loses all capabilities, and its children gain none by setuid programs. Hidden
+    folders and files look empty, except for the `needed` ones. `protected` folders become read-only if the system
+    allows it. With `again`, root keeps the one capability that it needs to enter another user namespace later.
 
     Raises:
-        OSError: The system does not let us, or a hidden folder is needed itself. Files may then be
-            hidden all the same, but not for good.
+        OSError: The system refuses, or a hidden folder is itself needed. Files may then be hidden, but not for good.
     """
     folder = _folder()
     kept_needed = sorted({os.path.realpath(each) for each in needed})
@@ -88,7 +86,7 @@ def seal(
         # root owns the disks, and would read the hidden files from them
         for device in _disks(Path("/dev"), _OWN_DEVICES):
             _mount("/dev/null", device, None, _MS_BIND)
-    # a working folder that was opened before shows what is under the mount
+    # a working folder that was opened before still shows the files under the mount
     try:
         os.chdir(folder)
     except OSError:
@@ -98,10 +96,9 @@ def seal(
 
 
 def set_apart(place: str, needed: Iterable[str]) -> None:
-    """Hide all in the folder `place` but the `needed` folders for good, and keep signals to what this process starts.
+    """Hide all in the folder `place` but `needed` for good, and limit signals to this process's children.
 
-    Called in a sealed process, for one of several that must not reach each other. What the system does
-    not let us stays as it is.
+    For one of several sealed processes that must not reach each other. Steps that the system refuses are left out.
     """
     with contextlib.suppress(OSError):
         seal([place], needed=needed)
@@ -113,7 +110,7 @@ def set_apart(place: str, needed: Iterable[str]) -> None:
 
 
 def _keep_limits_inside() -> None:
-    """Refuse changes of what other processes may use, which the kernel grants to every process of the same user."""
+    """Refuse changes to other processes' limits, which the kernel allows to every process of the same user."""
     if os.uname().machine not in _PRLIMIT:
         return
     architecture, number, in_32_bits = _PRLIMIT[os.uname().machine]
@@ -146,14 +143,14 @@ def keeps_signals_inside() -> bool:
 
 
 def _signal_rules() -> int:
-    """Return a descriptor of rules that keep signals, and ptrace, inside; -1 where there are none."""
+    """Return a descriptor of rules that keep signals and ptrace inside; -1 if the kernel has none."""
     attributes = (ctypes.c_uint64 * 3)(0, 0, _LANDLOCK_SCOPE_SIGNAL)
     size = ctypes.c_size_t(ctypes.sizeof(attributes))
     return int(_libc().syscall(_LANDLOCK_CREATE, ctypes.byref(attributes), size, 0))
 
 
 def main(arguments: list[str]) -> None:
-    """Hide what the first argument lists as JSON, and become the command in the others."""
+    """Hide the files that the first argument lists as JSON, and become the command in the others."""
     hidden, *command = arguments
     try:
         seal(json.loads(hidden))
@@ -170,7 +167,7 @@ def _folder() -> str:
 
 
 def _enter() -> str:
-    """Enter namespaces of our own, in which everyone keeps their numbers."""
+    """Enter new namespaces in which users and groups keep their numbers."""
     user, group = os.geteuid(), os.getegid()
     if _call("unshare", _CLONE_NEWUSER | _CLONE_NEWNS) != 0:
         if user != 0:
@@ -230,14 +227,14 @@ def _make_readonly(path: str) -> None:
     """Make a folder read-only, and every mount below it, such as control groups below `/sys`."""
     _mount(path, path, None, _MS_BIND | _MS_REC)
     for each in _mounted_from(os.path.realpath(path)):
-        with contextlib.suppress(OSError):  # what only the one who mounted it reaches
+        with contextlib.suppress(OSError):  # a mount that only its maker can reach
             found = os.statvfs(each).f_flag
             same = found & _SAME_FLAGS | (_MS_RELATIME if found & _ST_RELATIME else 0)
             _mount(None, each, None, _MS_REMOUNT | _MS_BIND | _MS_RDONLY | same)
 
 
 def _mounted_from(path: str) -> list[str]:
-    """Return `path`, which something is mounted on, and where something is mounted below it."""
+    """Return `path`, a mount point, and the mount points below it."""
     lines = Path("/proc/self/mountinfo").read_bytes().decode("unicode_escape").splitlines()
     points = {line.split(" ")[4] for line in lines}
     return [path, *(each for each in sorted(points) if each.startswith(f"{path}{os.sep}"))]
@@ -266,14 +263,14 @@ def _disks(folder: Path, depth: int) -> Iterator[str]:
 def _give_up_capabilities(kept: int) -> None:
     _prctl(_PR_SET_NO_NEW_PRIVS, 1)
     for number in range(_LAST_CAPABILITY + 1):
-        _prctl(_PR_CAPBSET_DROP, number)  # those that this kernel does not have are refused
+        _prctl(_PR_CAPBSET_DROP, number)  # the kernel refuses capabilities that it does not have
     _prctl(_PR_CAP_AMBIENT, _PR_CAP_AMBIENT_CLEAR_ALL)
     header = _CapHeader(_CAPABILITY_VERSION, 0)
     # effective, permitted and inheritable ones, in two halves
     sets = (ctypes.c_uint32 * 6)(kept, kept)
     if _libc().capset(ctypes.byref(header), ctypes.byref(sets)) != 0:
         raise _error("capset")
-    # losing them makes a process one that debuggers must not touch, nor it its own /proc
+    # losing them makes the process undumpable, so that it could not even read its own /proc
     _prctl(_PR_SET_DUMPABLE, 1)
 
 

@@ -1,4 +1,4 @@
-"""What can be kept from agents, and what of it this machine cannot keep."""
+"""The parts of sealing, and those that this machine cannot provide."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ SEALED_PARTS: Mapping[str, str] = MappingProxyType(
         "network": "agents have a network of their own",
     }
 )
-"""What is sealed, by the names that results have."""
+"""The parts of sealing, by their names in results."""
 
 
 def unsealed_parts() -> dict[str, str]:
