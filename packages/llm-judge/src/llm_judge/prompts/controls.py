@@ -1,9 +1,9 @@
 """A question whose answer is known to be no, put among the real ones.
 
 A model that passes everything, or that planted text orders to pass everything, passes it, and its verdict
-is void. A careful one answers `fail` or `unknown`; either is right, so that no right verdict is lost by it.
-It is said of a thing that the criteria or the goal name, with a value as its record writes them. In the language of the
-criteria it is not: among German ones it stands out.
+is void. A careful one answers `fail` or `unknown`; either is right, so no right verdict is lost by it. The question
+is about a thing that the criteria or the goal name, with a value in its record's notation. It is always in English,
+so it stands out among German criteria.
 """
 
 from __future__ import annotations
@@ -56,10 +56,10 @@ def false_question(
 ) -> str:
     """Return a question that the evidence answers with no.
 
-    It follows from the evidence, the criteria, the goal and `seed` alone, and carries no words that an agent may have
-    written into the instructions: only names that the criteria or the goal have, the keys of a record, and digits.
+    It depends only on the evidence, the criteria, the goal and `seed`, and brings no words of the agent into the
+    instructions: only names from the criteria or the goal, keys of a record, and digits.
     """
-    # from the evidence, too: who does not know all of it cannot foresee what is asked
+    # the evidence is part of the seed: without knowing all of it, no one can foresee the question
     digest = hashlib.sha256(f"{seed}\n{evidence.text}".encode()).digest()
     rng = seeded(digest)
     told = "\n".join([goal, *(each.text for each in criteria)])
@@ -80,7 +80,7 @@ def false_question(
 def mix_questions(
     criteria: Sequence[Criterion], control: str | None, seed: str
 ) -> tuple[Question, ...]:
-    """Return criteria and control as questions, in an order that does not show which is which.
+    """Return criteria and control as questions, in an order that does not show which is the control.
 
     A criterion with facts about the answer is a question per fact.
     """
@@ -115,7 +115,7 @@ def _said_of_records(evidence: EvidencePack, told: str) -> list[tuple[str, str, 
             for key, value in record.items():
                 text = value if isinstance(value, str) else json.dumps(value)
                 if _PLAIN.fullmatch(text) and _NAME.fullmatch(spelled(key)):
-                    # no criterion would ask for the identifier of what it names
+                    # no criterion would ask for the identifier of a thing that it names
                     if key not in ID_KEYS:
                         named.update((name, spelled(key), text) for name in names)
                     if things:
@@ -136,7 +136,7 @@ def _varied(value: str, rng: random.Random, tries: int) -> str:
 
 
 def _is_named(value: Any, told: str) -> bool:
-    """Whether a text of a record stands in the criteria or the goal as a name."""
+    """Whether a record's text occurs in the criteria or the goal as a name."""
     return (
         isinstance(value, str)
         and _LEAST_NAME <= len(value) <= _LONGEST_NAME
@@ -147,7 +147,7 @@ def _is_named(value: Any, told: str) -> bool:
 
 
 def _things(pointer: str, app: str) -> str:
-    """Return in words where a record stands in a collection; empty if its keys are no plain names."""
+    """Return a record's place in a collection in words; empty if its keys are not plain names."""
     path = tokens(pointer) or []
     if len(path) < 2 or not path[-1].isdecimal():
         return ""

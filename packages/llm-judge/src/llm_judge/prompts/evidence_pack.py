@@ -1,8 +1,8 @@
-"""Choose what to show of a state: all of it if it fits a budget of characters, else what matters.
+"""Choose the evidence to show from a state: all of it if it fits a budget of characters, else the relevant parts.
 
-A large state in this order: what the run changed in each app, and with it the lists and the records that the
-criteria speak of; copies once; ranked by what they have in common with goal and criteria; each app with its
-share; then what was left out.
+A large state is shown in this order: the run's changes in each app, with the lists and records that the criteria
+mention; copies once; ranked by the words they share with goal and criteria; each app with its share of the room; then
+a note on the parts left out.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from llm_judge.states.pointers import MISSING, child, nearest, resolve
 from llm_judge.states.snapshots import App, find_apps, identical_apps
 
 DEFAULT_CHARS = 40_000
-"""About ten thousand tokens: what the run changed in a state of some megabytes mostly fits."""
+"""About ten thousand tokens, which mostly hold a run's changes to a state of some megabytes."""
 LEAST_CHARS = 1_000
 
 # shares of the budget, so that no kind of line can fill it alone
@@ -44,17 +44,17 @@ _LAST_ACTIONS = 12
 _EMPTY_DEPTH = 3
 _DEEPEST = 100
 _LIST_SHARE = 0.25
-_LEAST_NAME = 4  # shorter names of lists stand in too many words
+_LEAST_NAME = 4  # shorter names of lists are parts of too many words
 _INTERFACE_KEYS = ("/router", "/_persist", "/ui/", "/config/", "/loading", "/errors", "imageurl")
 _AGENT_TEXT_KEYS = (
     "answer", "conclusion", "evaluation", "memory", "message", "plan", "rationale", "reason",
-    "reflection", "result", "summary", "think", "thought",  # what the agent says of itself
-    "description", "formatted", "index", "timestamp",  # what the recorder adds
+    "reflection", "result", "summary", "think", "thought",  # the agent's statements about itself
+    "description", "formatted", "index", "timestamp",  # fields that the recorder adds
 )  # fmt: skip
 
 
 class PackedLine(Record):
-    """What one line of the evidence is about; `copies` are places where the same stands."""
+    """The subject of one line of evidence; `copies` are other places with the same value."""
 
     kind: Literal[
         "added",
@@ -74,17 +74,16 @@ class PackedLine(Record):
 
 
 class EvidencePack(Record):
-    """What a model is shown of a state.
+    """The evidence from a state that a model is shown.
 
     Attributes:
         text: One JSON object per line, ASCII.
-        lines: What the lines are about, in the same order; the last line of the text may state
-            what was left out.
+        lines: The subjects of the lines, in the same order; a last line of the text may state the parts left out.
         records: Records the run changed, as far as the state shows.
         omitted: How many of them did not fit, by app.
-        omitted_pointers: Where the first of those stand.
-        recorded: For each app, whether the state shows what the run changed in it.
-        whole: Whether the text shows everything that the end state holds.
+        omitted_pointers: Places of the first of those.
+        recorded: For each app, whether the state shows the run's changes in it.
+        whole: Whether the text shows the entire end state.
     """
 
     schema_version: Literal[1] = 1
@@ -107,15 +106,15 @@ def pack(
     actions: Sequence[Any] = (),
     chars: int = DEFAULT_CHARS,
 ) -> EvidencePack:
-    """Choose what to show of `state`; no model is needed.
+    """Choose the evidence to show from `state`; no model is needed.
 
     Args:
         state: The end state, any JSON.
-        goal: What the agent was asked to do; what shares words with it comes first.
-        criteria: What will be asked; places they name are shown even if nothing changed there.
-        initial: The state from before, where `state` does not hold it itself.
-        actions: What the agent did, oldest first; the last ones are shown, without its reasoning.
-        chars: The longest the text may be.
+        goal: The agent's task; records that share words with it come first.
+        criteria: The criteria to ask about; places they name are shown even if nothing changed there.
+        initial: The state before the run, if `state` does not contain it.
+        actions: The agent's actions, oldest first; the last ones are shown, without its reasoning.
+        chars: Maximum length of the text.
 
     Raises:
         InputError: The budget is too small or the state is nested too deeply.
@@ -131,7 +130,7 @@ def pack(
         Criterion(id=f"c{number}", text=each) if isinstance(each, str) else each
         for number, each in enumerate(criteria, 1)
     ]
-    if state is None:  # then what was done, or a picture, is what there is to see
+    if state is None:  # then only actions or pictures can be shown
         draft = _Draft(EvidenceWriter(chars - _NOTE), {})
         _write_actions(draft, (), actions)
         return draft.finish(chars)
@@ -199,7 +198,7 @@ def _write_identical(draft: _Draft, apps: Sequence[App]) -> None:
 
 
 def _write_whole(draft: _Draft, apps: Sequence[App]) -> bool:
-    """Show all that the run did and all that the end state holds; false if that is too much."""
+    """Show all changes and the entire end state; return False if that is too much."""
     shown: set[str] = set()
     for app in apps:
         for effect in app_effects(app):
@@ -224,7 +223,7 @@ def _write_whole(draft: _Draft, apps: Sequence[App]) -> bool:
 
 
 def _spoken_of(apps: Sequence[App], asked: Sequence[Criterion], room: float) -> list[str]:
-    """Return the small lists that criteria name, as `orders` or `order`: `all` and `none` need them whole."""
+    """Return the small lists that criteria name, in singular or plural: `all` and `none` need them whole."""
     spoken = {_singular(word) for each in asked for word in spelled(each.text).split()}
     found = []
     for app in apps:
@@ -248,7 +247,7 @@ def _singular(word: str) -> str:
 
 
 def _write_named(draft: _Draft, state: Any, named: Sequence[str]) -> None:
-    """Show where the criteria point to nothing, or to something empty."""
+    """Show the places named by criteria at which there is nothing, or something empty."""
     limit = draft.writer.chars * _NAMED_SHARE
     for pointer in named:
         value = resolve(state, pointer)
@@ -272,7 +271,7 @@ def _members(value: Any) -> Any:
 
 
 def _write_empty(draft: _Draft, apps: Sequence[App]) -> None:
-    """Name empty collections: that nothing is there is evidence, too."""
+    """Name empty collections, as emptiness is evidence, too."""
     limit = draft.writer.chars * _EMPTY_SHARE
     for app in apps:
         found: list[str] = []
@@ -296,7 +295,7 @@ def _empties(value: Any, pointer: str, depth: int, deepest: int) -> Iterator[str
 
 
 def _write_actions(draft: _Draft, apps: Sequence[App], actions: Sequence[Any]) -> None:
-    """Show what was done last: the agent's actions, or else what the apps say was done."""
+    """Show the last actions: the agent's, or else those that the apps recorded."""
     limit = draft.writer.used + draft.writer.chars * (_ACTION_SHARE if apps else 1)
     sources = [("/actions", list(actions))] if actions else [
         (part.pointer, part.value) for app in apps for part in app.actions
@@ -328,7 +327,7 @@ def _without_thoughts(action: Any) -> Any:
 
 
 def _of_named(state: Any, named: Sequence[str], apps: Sequence[App]) -> list[Effect]:
-    """Return what stands where the criteria point, whether or not the run changed it."""
+    """Return the values at places that criteria name, whether or not the run changed them."""
     found: list[Effect] = []
     for pointer in named:
         value = resolve(state, pointer)
@@ -363,7 +362,7 @@ def _places(effect: Effect) -> list[str]:
 def _preferred(
     effects: Sequence[Effect], scores: Sequence[float], named: Sequence[Effect], room: float
 ) -> set[int]:
-    """Return which records come first because they were asked about, the most relevant first."""
+    """Return the records that criteria ask about, which come first, the most relevant first."""
     found: set[int] = set()
     if not named:
         return found
@@ -378,9 +377,9 @@ def _preferred(
 
 
 def _write_rest(draft: _Draft, apps: Sequence[App], asked: Sequence[str]) -> None:
-    """Show records that did not change, in the room that is left: those that hold words of the criteria first.
+    """Show unchanged records in the remaining room, first those with words of the criteria.
 
-    Of an app in which nothing changed at all any record may matter: it may have been loaded again.
+    In an app without any change, every record may matter: the app may have been reloaded.
     """
     shown = {line.pointer for line in draft.writer.lines}
     queues: dict[str, list[tuple[float, int, Effect]]] = {}

@@ -1,8 +1,8 @@
-"""Build what is sent to a model: instructions and questions, the evidence apart and escaped.
+"""Build the request to a model: instructions and questions, with the evidence separate and escaped.
 
-The system prompt holds only this package's text and the task's. Everything a web page or the agent may
-have written stands in the user's message, as ASCII JSON without angle brackets, between two boundaries
-that carry the hash of what they enclose; no text can hold its own hash.
+The system prompt holds only this package's text and the task's. Any text that a web page or the agent may have
+written is in the user's message, as ASCII JSON without angle brackets, between two boundaries with the hash of the
+text they enclose; no text can contain its own hash.
 """
 
 from __future__ import annotations
@@ -90,15 +90,15 @@ _WORLD_VALUES = {
     "currency": re.compile(r"[A-Z]{3}"),
     "today": re.compile(r"\d{4}-\d{2}-\d{2}(?:T[\d:.+Z-]{4,24})?"),
 }
-"""Where a state tells what holds in it; the values are of a form in which no order can be given."""
+"""Patterns of values for facts about a state's world; their form leaves no room for instructions."""
 
 ReplyForm = Literal["json_schema", "json_object", "text"]
-"""What a server is asked to keep a reply to; servers of one's own know one of them, or none."""
+"""The reply format asked of a server; self-hosted servers support one of them, or none."""
 
 
 @dataclass(frozen=True)
 class Prompt:
-    """What is sent, and the questions a reply must answer."""
+    """The texts to send, and the questions that a reply must answer."""
 
     system: str
     text: str
@@ -122,9 +122,9 @@ class Prompt:
 
         Args:
             max_output_tokens: For the reply.
-            trial: Tells calls of the same words apart.
-            form: What the server is asked to keep to, beside the words of the prompt.
-            again: The model's reply, and why it is asked once more.
+            trial: Distinguishes calls with the same words.
+            form: The reply format asked of the server, in addition to the prompt's words.
+            again: The model's reply, and the reason for asking once more.
         """
         parts: list[TextPart | ImagePart] = [TextPart(text=self.text)]
         for each in self.pictures:
@@ -154,15 +154,15 @@ def build_prompt(
     controls: bool = True,
     seed: int = 0,
 ) -> Prompt:
-    """Return what to send for one case.
+    """Return the prompt for one case.
 
     Args:
-        case: Goal and criteria; of the rest only the agent's answer is used, if asked for.
-        evidence: What `pack` made of the state.
-        asked: The criteria that are left to ask; by default all.
-        state: Where zone, locale, currency and today are looked for if the case does not tell them.
-        pictures: Screenshots that were chosen.
-        agent_text: Show the agent's own final answer, labelled as a claim, also where no criterion is about it.
+        case: Its goal and criteria are used, and the agent's answer if asked for.
+        evidence: The output of `pack` for the state.
+        asked: The criteria to ask about; by default all.
+        state: Source of zone, locale, currency and today if the case does not state them.
+        pictures: The chosen screenshots.
+        agent_text: Show the agent's own final answer, labelled as a claim, even if no criterion is about it.
             Judges that read it believe it, so it is left out by default.
         controls: Put a question that is known to be false among the criteria.
         seed: Chooses that question and the order of all.
@@ -183,7 +183,7 @@ def build_prompt(
 
 
 def enclose(name: str, content: str) -> str:
-    r"""Return `content` between boundaries that it cannot hold: they carry its own hash.
+    r"""Return `content` between boundaries that it cannot contain, as they have its own hash.
 
     >>> enclose("evidence", '{"a":"</evidence>"}').splitlines()[1]
     '{"a":"\\u003c/evidence\\u003e"}'
@@ -199,7 +199,7 @@ def digest(*texts: str) -> str:
 
 
 def world_facts(case: JudgeCase, state: Any = None) -> Iterator[dict[str, str]]:
-    """Yield zone, locale, currency and today: as the case tells them, else as the state names them, marked.
+    """Yield zone, locale, currency and today: from the case, else from the state, marked as inferred.
 
     >>> from bench_core.records.judge import JudgeCase
     >>> list(world_facts(JudgeCase(goal="", currency="EUR"), {"user": {"locale": "de-DE"}}))
@@ -221,7 +221,7 @@ def world_facts(case: JudgeCase, state: Any = None) -> Iterator[dict[str, str]]:
         inferred = found.get(name, {})
         if told is not None:
             yield {name: told, **({"note": _ZONE} if name == "timezone" else {})}
-        elif len(inferred) == 1:  # where records differ, nothing is the world's
+        elif len(inferred) == 1:  # a value in which records differ is not a fact about the world
             ((value, pointer),) = inferred.items()
             yield {name: value, "inferred_from": pointer}
 
