@@ -52,7 +52,7 @@ class JudgedDemoRun(DemoRun):
 
 
 class CountingJudge:
-    """A judge without a model: it passes where something has changed in one of the apps.
+    """A judge without a model: it passes if something has changed in one of the apps.
 
     It stands in for a real judge in the demo. It asks for less than any query, so it fails only trials
     that left nothing. `--judge llm-judge` with a model is a real one.

@@ -257,7 +257,7 @@ class AppEnvironment(TrialEnvironment):
                 return
             self._note_crowd(opened)
             raise
-        # states of the other apps are kept even where one is missing
+        # states of the other apps are kept even if one is missing
         if states:
             await asyncio.to_thread(self._artifacts.write_state, states)
         self._note_states(states, captures)

@@ -246,7 +246,7 @@ async def _judgement(
 
 
 async def _ask(judge: Judge, case: JudgeCase, meter: Meter | None) -> Verdict:
-    """Ask a judge and meter its calls: itself where it takes a meter, else from its verdict's usage."""
+    """Ask a judge and meter its calls: by itself if it takes a meter, else from its verdict's usage."""
     if meter is not None and "meter" in inspect.signature(judge.judge).parameters:
         metered: Any = judge.judge
         known: Verdict = await metered(case, meter=meter)

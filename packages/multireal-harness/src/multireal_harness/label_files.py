@@ -47,7 +47,7 @@ class LabelFiles:
                 lines.write(record.model_dump_json() + "\n")
 
     def choose(self, judge: Judge | None) -> tuple[str, ...]:
-        """Write and return the cases to label: those the judge proposes where it can, else random ones."""
+        """Write and return the cases to label: those the judge proposes if it can, else random ones."""
         cases = {each.case_id: each for each in self._read(_CASES, JudgeCase)}
         verdicts = list({each.case_id: each for each in self._read(_VERDICTS, Verdict)}.values())
         propose = getattr(judge, "next_to_label", None)

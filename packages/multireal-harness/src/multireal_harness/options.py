@@ -36,7 +36,7 @@ class MultiRealTaskOptions(TaskQuery, TaskOptions):
     """The options that choose tasks: ids, with or without prefix, and the fields of `TaskQuery`.
 
     Attributes:
-        world: With `built-in`, the built-in tasks where no folder is named.
+        world: With `built-in`, the built-in tasks if no folder is named.
         tasks_dir: Folder of the tasks, `v1`, `v2` or `built-in`; by default that in `MULTIREAL_TASKS_DIR`.
     """
 

@@ -58,7 +58,7 @@ def as_evaluation(
     evaluation: Evaluation, trial: Evidence, rules: EvaluationRules
 ) -> TrialEvaluation:
     """Return an evaluation as the fields of a trial's record."""
-    # The apps' fault where it may be why a trial failed: a right end state stays right, and an
+    # The apps' fault, if it may be why a trial failed: a right end state stays right, and an
     # agent that closed its browser failed by itself
     found, fault = trial.details.get(TRAFFIC_FAULT), None
     failed = evaluation.score is not None and evaluation.score < _SUCCESS

@@ -93,7 +93,7 @@ def _of_vm(url: str, layer: Callable[[SyncVmClient], CheckResult], silent: set[s
     except RouteMissingError as error:
         return failed(str(error), _WRONG_SERVER)
     except VmError as error:
-        # without a picture, what comes after it would wait as long for nothing
+        # without a picture, the layers after it would wait as long for nothing
         if layer is _reach or (layer is _screenshot and isinstance(error, VmTimeoutError)):
             silent.add(url)
         return failed(str(error), _FIXES[layer])

@@ -43,7 +43,7 @@ def check_files(tasks: Sequence[Task]) -> tuple[HealthNote, ...]:
 
 
 def check_idle(tasks: Sequence[Task], url: str) -> tuple[HealthNote, ...]:
-    """Evaluate tasks on a VM where nothing was done and return a note on each score that is not zero.
+    """Evaluate tasks on an untouched VM and return a note on each score that is not zero.
 
     Evaluation runs the tasks' own last steps on the VM, such as pressing Ctrl+S.
 

@@ -125,7 +125,7 @@ async def open_environment(given: Conditions) -> AsyncIterator[SiteEnvironment]:
     """
     config, context, settings, kept = given.config, given.context, given.settings, given.kept
     urls = config.render(start_urls(given.task), given.sites)
-    # over HTTP where that works; at the other sites the browser must log in
+    # over HTTP if that works; at the other sites the browser must log in
     sessions, live = await enter_all(config, given.sites, settings.site_s, settings.auth_folder)
     await _require_sites(given)
     setup = tab_setup(config, given.sites, contact_probe=bool(context.config.get(CONTACT_PROBE)))

@@ -1,6 +1,6 @@
 """Scores of trial folders from webarena-verified's own evaluator.
 
-Its scores are used unchanged, except where it reports `error` with score 0.0. To find the cause of the
+Its scores are used unchanged, unless it reports `error` with score 0.0. To find the cause of the
 error it is asked again about the same recording with no answer at all. If that gives no error, the
 answer was the cause, and the agent failed, 0.0: an answer with a null `task_type`, one with data where
 the task has none, one that is not a valid regular expression. Otherwise the recording, the task definition

@@ -1,4 +1,4 @@
-"""A worker's end of its pipes to the run: what it reports, and what the run sends it."""
+"""A worker's end of its pipes to the run: its reports, and the run's messages."""
 
 from __future__ import annotations
 

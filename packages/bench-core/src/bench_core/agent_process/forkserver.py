@@ -60,7 +60,7 @@ def main(descriptor: int, settings: int) -> None:
     if begin["preload"] is not None:
         with contextlib.suppress(BaseException):  # each trial raises it again, and reports it
             load_plugin("agent", begin["preload"])
-    # a fork keeps only the thread that made it: what others hold would stay locked for ever
+    # a fork keeps only the thread that made it: locks that others hold would never be released
     threads = threading.active_count() - 1
     orders.send(json.dumps({"threads": threads, "refused": None}).encode())
     gc.collect()

@@ -219,7 +219,7 @@ class ForkLauncher(_Launcher):
                 raise HarnessFaultError(message)
         try:
             control.settimeout(_START_S)
-            # one byte at a time: what follows the first line is for another reader
+            # one byte at a time: the bytes after the first line are for another reader
             with control.makefile("rb", buffering=0) as report:
                 started = json.loads(report.readline())
                 pid, supervisor = int(started["pid"]), int(started["supervisor"])

@@ -107,7 +107,7 @@ class Pointer:
         self.at = (viewport[0] / 2, viewport[1] / 2)
 
     async def move(self, page: Any, at: tuple[float, float] | None, steps: int = 1) -> None:
-        """Move to a point, if one is given; the page gets the pointer where it has not been there."""
+        """Move to a point, if one is given; the pointer enters the page if it was not there yet."""
         if at is not None:
             self.at = at
         await page.mouse.move(*self.at, steps=steps)

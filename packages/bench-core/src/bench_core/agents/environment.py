@@ -48,7 +48,7 @@ class Offering(Protocol):
 
 
 async def offered(environment: Environment) -> frozenset[str]:
-    """Return the kinds of actions that an environment offers; `CLASSIC` where it does not say."""
+    """Return the kinds of actions that an environment offers; `CLASSIC` if it does not say."""
     kinds = await environment.offers() if isinstance(environment, Offering) else CLASSIC
     # the loop itself answers these
     return kinds | {"screenshot", "done", "fail"}

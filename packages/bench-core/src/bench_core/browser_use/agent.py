@@ -63,7 +63,7 @@ class AgentSettings:
 
 
 class BrowserUseAgent:
-    """Runs browser-use with the model of the run, or with `chat` where it is given.
+    """Runs browser-use with the model of the run, or with `chat` if it is given.
 
     The run's configuration may say who calls the model (`{"chat": "browser-use"}`: its own chat
     classes), and that calls are kept or taken from another run (`record_calls`, `replay_calls`).

@@ -169,7 +169,7 @@ _RUN_OPTIONS = stacked(
            help="Stop early if one of N looks at complete random batches decides."),
     option("More", "--against", type=click.Path(exists=True, path_type=Path), metavar="RUN|FILE",
            help="The run folder or baseline file that looks compare with.  "
-           "[default: baseline.json beside the run folder]"),
+           "[default: baseline.json next to the run folder]"),
     option("More", "--looks-for", type=click.Choice(["drop", "difference"]), default="drop",
            show_default=True, help="What looks test for."),
     option("More", "--planned-drop", type=FiniteRange(0, 100, min_open=True), metavar="POINTS",

@@ -106,7 +106,7 @@ class Provider(Protocol):
         ...
 
     async def stop(self, machine: Machine) -> None:
-        """Remove the machine and all its parts; a machine that is already gone is no error.
+        """Remove the machine and all its parts; a machine that is already gone is not an error.
 
         Raises:
             MachineBusyError: Another live owner has adopted it.

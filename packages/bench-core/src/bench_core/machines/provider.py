@@ -166,7 +166,7 @@ class JournaledProvider:
         return again
 
     async def stop(self, machine: Machine, *, even_held: bool = False) -> None:
-        """Remove the machine and all its parts; a machine that is already gone is no error.
+        """Remove the machine and all its parts; a machine that is already gone is not an error.
 
         Args:
             machine: The machine to remove.

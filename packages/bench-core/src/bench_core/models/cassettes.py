@@ -35,7 +35,7 @@ class CassetteMissError(InputError):
 
 
 class CassetteEntry(Record):
-    """One line of a cassette; `written_by` is `hand` where no provider was asked."""
+    """One line of a cassette; `written_by` is `hand` if no provider was asked."""
 
     schema_version: Literal[1] = 1
     key: str

@@ -171,7 +171,7 @@ def answered_by(reply: Reply) -> Answered:
 
 
 def text_part(text: str, **fields: Any) -> CallPart:
-    """Return a text, cut where it is long."""
+    """Return a text, cut if it is long."""
     omitted = max(0, len(text) - _MOST_TEXT)
     return CallPart(**{"type": "text", "text": text[:_MOST_TEXT], "omitted": omitted, **fields})
 

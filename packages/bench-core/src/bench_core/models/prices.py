@@ -140,7 +140,7 @@ def price_row(name: str, prices: Prices | None = None) -> dict[str, JsonValue] |
 
 
 def published_prices() -> PublishedPrices | None:
-    """Return the published table where it is installed, None otherwise."""
+    """Return the published table if it is installed, None otherwise."""
     installed = importlib.util.find_spec("genai_prices") is not None
     return PublishedPrices() if installed else None
 

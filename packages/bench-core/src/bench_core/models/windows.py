@@ -33,7 +33,7 @@ _PICTURE = 1_500
 
 
 def window_in(described: dict[str, Any]) -> int | None:
-    """Return the window by a description of a model; the smallest where it has several.
+    """Return the window by a description of a model; the smallest if it has several.
 
     >>> window_in({"id": "m", "max_model_len": 32768}), window_in({"id": "m"})
     (32768, None)

@@ -30,7 +30,7 @@ from bench_core.records import Record
 # Writes down the group's id, since which start of the computer it is that, and when its leader began, then
 # leaves the command running in the group.
 # Absolute paths: once the folder was renamed nothing is written, and nothing starts. The shell ends,
-# so the command is no one's child: the driver's death neither ends the command nor leaves a zombie.
+# so the command is not a child of this process: the driver's death neither ends the command nor leaves a zombie.
 _LAUNCH = """
 folder=$1; shift
 cd "$folder/work" || exit 1

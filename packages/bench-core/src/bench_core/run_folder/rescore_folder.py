@@ -72,7 +72,7 @@ class RescoreInfo(Record):
 class RescoreFolder(Closing):
     """The single writer of one later evaluation; a context manager.
 
-    Opening the same id again goes on where it stopped, with the same rules only.
+    Opening the same id again continues it, with the same rules only.
     """
 
     def __init__(

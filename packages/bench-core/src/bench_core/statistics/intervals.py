@@ -65,7 +65,7 @@ class Interval(Record):
     def within(self, tolerance: float) -> bool | None:
         """Return whether it lies within -tolerance to tolerance; `None` if it reaches across.
 
-        False only where all of it lies beyond.
+        False only if all of it lies beyond.
         """
         if -tolerance <= self.low and self.high <= tolerance:
             return True

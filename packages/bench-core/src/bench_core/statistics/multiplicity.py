@@ -39,7 +39,7 @@ def benjamini_hochberg(p_values: Sequence[float]) -> list[float]:
 def tarone(p_values: Sequence[float], attainable: Sequence[float]) -> list[float]:
     """Adjust exact p-values so that the chance of any false finding stays at the level tested at.
 
-    As Holm, but a test counts only where it could have been significant at all: with p-values of
+    As Holm, but a test counts only if it could have been significant at all: with p-values of
     small parts, most could not. Tarone (1990), Biometrics 46:515; step-down by Hommel and
     Krummenauer (1998), Biometrics 54:673.
 

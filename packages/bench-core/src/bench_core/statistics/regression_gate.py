@@ -151,7 +151,7 @@ def gate(
     adjusted = dict(
         zip(tests, tarone([test.p_drop for test in tests.values()], least), strict=True)
     )
-    # nothing could have been found where all outcomes were alike; after a drop they are not
+    # nothing could have been found if all outcomes were alike; after a drop they are not
     level = tarone_level(least, alpha) or alpha / len(least)
     checks = tuple(
         GateCheck(

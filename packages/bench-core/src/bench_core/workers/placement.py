@@ -204,7 +204,7 @@ class _Rooms:
         return any(need <= each for each in self._taken)
 
     def take(self, need: Labels | None) -> Labels:
-        """Take room where it helps most, on nodes that carry these labels; None: labels that some trial needs.
+        """Take the most useful room, on nodes that carry these labels; None: labels that some trial needs.
 
         Raises:
             InputError: There is none left.

@@ -86,7 +86,7 @@ def reasons(trial: FlaggedTrial) -> str:
 
 
 def not_clean(found: IntegritySummary | None) -> str | None:
-    """Return why a run cannot be called clean, in a sentence; `None` where it can."""
+    """Return why a run cannot be called clean, in a sentence; `None` if it can."""
     if found is None:
         return "the run's results say nothing of their integrity"
     if found.flagged:

@@ -119,7 +119,7 @@ def _fields(found: Compared) -> dict[str, object]:
 
 
 def _apart(new: ComparedRun, baseline: ComparedRun) -> str | None:
-    """Warn where one provider answered both runs, one after the other."""
+    """Warn if one provider answered both runs, one after the other."""
     first, second = sorted((new, baseline), key=lambda side: side.info.started)
     providers = {side.info.model.partition(":")[0] for side in (new, baseline) if side.info.model}
     ended = first.info.finished

@@ -60,7 +60,7 @@ def cost_of_run(run: RunReport, side: ComparedRun) -> CostInterval | None:
 
 
 def noise_of_run(side: ComparedRun, *, strict: bool = False) -> Noise | None:
-    """Return where a run's noise comes from; `None` where one trial per task does not show it."""
+    """Return the sources of a run's noise; `None` if one trial per task does not show them."""
     try:
         return noise_of(side.successes(strict=strict), side.templates)
     except NotEstimableError:

@@ -42,7 +42,7 @@ def read_calls(folder: Path) -> list[HarRequest] | str | None:
 
 
 def summary_of(calls: list[HarRequest] | str | None) -> dict[str, Any] | None:
-    """Summarise the requests of a trial; `None` where there are none.
+    """Summarise the requests of a trial; `None` if there are none.
 
     Returns:
         `note` when they cannot be read; else `requests`, `failed`, `bytes`, `methods`, `hosts` (name,

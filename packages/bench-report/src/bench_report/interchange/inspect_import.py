@@ -110,7 +110,7 @@ class _ArchiveMembers:
         self._left = _MAX_UNPACKED
 
     def read(self, name: str) -> bytes:
-        """Return a member; raise `ValueError` where they hold too much."""
+        """Return a member; raise `ValueError` if the members hold too much."""
         info = self._archive.getinfo(name)
         if info.compress_type in _UNBOUNDED:
             raise ValueError(f"{name} is packed by a method that Inspect does not use")

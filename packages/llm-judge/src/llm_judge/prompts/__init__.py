@@ -1,1 +1,1 @@
-"""What a model is sent, and the form its answer must have."""
+"""The requests to a model, and the form of its answers."""

@@ -53,8 +53,8 @@ def choose_pictures(
 ) -> tuple[tuple[ShownPicture, ...], tuple[Finding, ...]]:
     """Return the last picture of each label and others along the way, at most `most`, in order.
 
-    A picture that is the same as the next one is left out first. Pictures too large to send are made smaller where Pillow is installed (the extra `images`) and
-    left out with a finding where it is not.
+    A picture that is the same as the next one is left out first. Pictures too large to send are made smaller if
+    Pillow is installed (the extra `images`), else left out with a finding.
 
     Raises:
         InputError: A file is missing or is not a picture.

@@ -173,7 +173,7 @@ def _other_fields(goal: str, tree: Node) -> Iterator[Slip]:
 
 
 def _other_branch(said: str, tree: Node, *, positive: bool) -> Iterator[Slip]:
-    """Yield `added` where the criterion says that something went, and `deleted` where it came."""
+    """Yield `added` if the criterion says that something was removed, and `deleted` if something was made."""
     fields = [each for each in walk(tree) if each["type"] == "field" and each["value"] in _BRANCHES]
     went, came = _GONE.search(said), _MADE.search(said)
     wrong, meant = ("added", "deleted") if went else ("deleted", "added")

@@ -73,7 +73,7 @@ def lint_task(
 def lint_eval(
     definition: Definition, index: int, one: Eval, schemas: Schemas | None = None
 ) -> EvalReport:
-    """Return the findings about one eval, and its rewrite where one is known."""
+    """Return the findings about one eval, and its rewrite if one is known."""
     schemas = schemas and schemas.of(definition)
     try:
         parsed: Any = compile_query(one.query).parsed

@@ -157,8 +157,8 @@ def nearest_day(wanted: str, text: str) -> str | None:
 def past_dates(definition: Definition, today: date) -> Iterator[str]:
     """Yield the dates of a goal that are past for each app of the task, as they are written.
 
-    Those are the ends of cards' validity, unless an eval asks for a card that is refused, and days with
-    their year where it is known by which clock the apps go: in the tasks of several apps.
+    Those are the ends of cards' validity, unless an eval asks for a card that is refused, and days with their year if
+    the apps' clock is known, as in tasks of several apps.
     """
     clock = min((_FROZEN.get(each, today) for each in definition.apps), default=today)
     if not any(_REFUSED.search(f"{each.criterion} {each.rubric}") for each in definition.evals):

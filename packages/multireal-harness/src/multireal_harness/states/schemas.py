@@ -105,7 +105,7 @@ def _is_copy(app: str, state: Any, states: Mapping[str, Any]) -> bool:
 
 def _learned(states: list[dict[str, Any]]) -> ValueShape:
     final = [each.get("finalstate") for each in states if each.get("finalstate")]
-    # the fields of an untouched app exist, even where no end state has them
+    # the fields of an untouched app exist, even if no end state has them
     seeds = [each.get("initialstate") for each in states if each.get("initialstate")]
     kept = [{k: v for k, v in each.items() if k not in _SKIPPED} for each in states]
     shape = learn([_without_noise(each) for each in kept])

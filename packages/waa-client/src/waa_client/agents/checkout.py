@@ -4,7 +4,7 @@ Its `predict(instruction, obs)` gets the observation of vanilla's `DesktopEnv` a
 `(response, actions, logs, computer_update_args)`; the loop around it is vanilla's. So a run of it
 compares harness with harness, not agent with agent.
 
-Its model calls are metered where they can be recorded (`waa_client.agents.model_calls`); a result with
+Its model calls are metered if they can be recorded (`waa_client.agents.model_calls`); a result with
 unknown usage is flagged `usage_unknown`. A fault of its provider is not the agent's failure, however the
 agent handles it.
 

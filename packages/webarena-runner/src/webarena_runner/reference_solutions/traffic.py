@@ -136,7 +136,7 @@ def _rendered(value: Any, config: EnvironmentConfig) -> Any:
 
 
 def _first(value: Any) -> str:
-    """Return the first alternative, an example where it is a pattern."""
+    """Return the first alternative, or an example if it is a pattern."""
     while isinstance(value, list):
         value = value[0]
     return example(value) if is_pattern(value) else str(value)

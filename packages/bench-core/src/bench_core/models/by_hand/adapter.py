@@ -52,7 +52,7 @@ class ByHandAdapter(ScriptedAdapter):
 
 
 async def _post(url: str, value: dict[str, Any]) -> dict[str, Any]:
-    """Send JSON and wait for JSON as long as it takes; ends the connection where it is cancelled."""
+    """Send JSON and wait for JSON as long as it takes; ends the connection if it is cancelled."""
     place = urlsplit(url)
     body = json.dumps(value).encode()
     head = f"POST {place.path} HTTP/1.1\r\nHost: {place.netloc}\r\nContent-Length: {len(body)}\r\nConnection: close\r\n\r\n"

@@ -35,7 +35,7 @@ _starting = threading.Lock()
 
 
 def desk_url() -> str:
-    """Return the address of the run's page, which is served from here on where it was not yet."""
+    """Return the address of the run's page; serve it if it is not served yet."""
     with _starting:
         if DESK_VARIABLE not in os.environ:
             desk = _Desk(("127.0.0.1", 0), _DeskHandler)
