@@ -56,7 +56,7 @@ def test_a_killed_world_costs_only_its_own_session_its_reward() -> None:
     """Chromium is killed when all is done, and Playwright's driver before the click; the same group goes on."""
     others = running()  # a browser of earlier tests may still run
     with sessions.open_many("webarena", 2) as group:
-        for program, before in (("--remote-debugging-port", DONE), ("playwright/driver", CLICK)):
+        for program, before in (("--remote-debugging-pipe", DONE), ("playwright/driver", CLICK)):
             seen: list[Any] = group.reset([TASK] * 2)  # each session has a world, also after a kill
             for action in (CLICK, DONE):
                 if action is before:

@@ -9,8 +9,10 @@ import os
 import random
 import subprocess
 import sys
+import urllib.error
 from collections import Counter
 from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
 
 import pytest
 from gateway_browser import Browser, command, frame, request, until, websocket
@@ -129,7 +131,19 @@ async def test_addresses_lead_through_the_gateway() -> None:
     async with browser.serving() as gateway:
         host = gateway.cdp_url.removeprefix("http://")
         assert await websocket_url(gateway.cdp_url) == f"ws://{host}/devtools/browser/1"
-    assert gateway.cdp_url not in browser.heads[0].split(" ")[1]
+    assert browser.heads[0].startswith("GET /json/version HTTP/1.1\r\n")
+
+
+@pytest.mark.parametrize(
+    "path", ["/json/version", "/devtools/browser/1", f"/{'0' * 32}/json/version", ""]
+)
+async def test_who_does_not_know_the_secret_path_reaches_no_browser(path: str) -> None:
+    browser = Browser()
+    async with browser.serving(RuleBook()) as gateway:
+        address = urlsplit(gateway.cdp_url)
+        with pytest.raises(urllib.error.HTTPError, match="403"):
+            await asyncio.to_thread(request, f"http://{address.netloc}{path}")
+    assert (browser.heads, gateway.fault) == ([], None)
 
 
 @pytest.mark.parametrize("method", ["GET", "PUT", "HEAD"])
@@ -139,6 +153,18 @@ async def test_requests_pass_with_their_method(method: str) -> None:
         await asyncio.to_thread(request, f"{gateway.cdp_url}/json/new?http://x/", method)
     assert browser.heads[0].startswith(f"{method} /json/new?http://x/ HTTP/1.1\r\n")
     assert [str(each) for each in gateway.log.recent] == ["/json/new http://x/"]
+
+
+async def test_silent_connections_of_others_keep_no_agent_out() -> None:
+    async with Browser().serving() as gateway, websocket(gateway) as (_, writer):
+        address = urlsplit(gateway.cdp_url)
+        silent = [await asyncio.open_connection(address.hostname, address.port) for _ in range(300)]
+        assert await websocket_url(gateway.cdp_url)
+        writer.write(frame(command("Page.enable")))
+        await until(lambda: gateway.log.counts["Page.enable"] == 1)  # it is still connected
+        for _, each in silent:
+            each.close()
+    assert gateway.fault is None
 
 
 async def test_compression_is_not_offered_and_other_headers_stay() -> None:
@@ -155,8 +181,8 @@ async def test_compression_is_not_offered_and_other_headers_stay() -> None:
 )  # fmt: skip
 async def test_garbage_ends_one_connection_and_nothing_else(said: bytes) -> None:
     async with Browser().serving() as gateway:
-        name, port = gateway.cdp_url.removeprefix("http://").split(":")
-        reader, writer = await asyncio.open_connection(name, int(port))
+        address = urlsplit(gateway.cdp_url)
+        reader, writer = await asyncio.open_connection(address.hostname, address.port)
         writer.write(said)
         with contextlib.suppress(OSError):  # the gateway may have ended it already
             writer.write_eof()

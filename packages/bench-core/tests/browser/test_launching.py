@@ -201,22 +201,24 @@ async def test_what_chromium_prints_is_kept_within_bounds(
     noisy = program("i=0; while [ $i -lt 3000 ]; do echo line $i >&2; i=$((i+1)); done; exit 7")
     with pytest.raises(BrowserError) as caught:
         async with launch_chromium(with_executable(options, noisy)):
-            pytest.fail("it never opens its port")
+            pytest.fail("it never answers")
     assert "ended while it started (exit code 7)" in str(caught.value)
     assert str(caught.value).endswith("line 2999")
     assert len(str(caught.value)) < 1000
 
 
-async def test_a_browser_that_never_opens_its_port_is_given_up_and_ended(
+async def test_a_browser_that_never_answers_is_given_up_and_ended(
     options: ChromiumOptions,
     program: Callable[[str], Path],
     mentions: Mentions,
     eventually: Eventually,
 ) -> None:
     mute = program("echo waiting for nothing >&2; exec sleep 300")
-    with pytest.raises(BrowserError, match=r"port within 8 s; the end of its log:\n  waiting for"):
+    with pytest.raises(
+        BrowserError, match=r"answer within 8 s; the end of its log:\n  waiting for"
+    ):
         async with launch_chromium(with_executable(options, mute, startup_s=8)):
-            pytest.fail("it never opens its port")
+            pytest.fail("it never answers")
     root = options.temporary_root
     assert root is not None
     assert await eventually(60, lambda: mentions(root) == [])

@@ -193,13 +193,13 @@ def test_headers_that_people_set_in_their_browser_are_no_finding(
         ("chrome://downloads/", None),
         ("view-source:http://mail.test/finish", IntegrityCode.GUARDED_PATH),
         (" view-SOURCE:http://mail.test/finish", IntegrityCode.GUARDED_PATH),
-        ("view-source:http://127.0.0.1:9222/json", IntegrityCode.DEBUGGING_PORT),
+        ("view-source:http://127.0.0.1:9222/json", IntegrityCode.GUARDED_PATH),
         ("view-source:file:///etc/passwd", IntegrityCode.LOCAL_PAGE),
         ("chrome://downloads.x/", IntegrityCode.LOCAL_PAGE),
     ],
 )
 def test_the_source_of_a_page_is_what_the_page_is(url: str, code: IntegrityCode | None) -> None:
-    ports = {9222: IntegrityCode.DEBUGGING_PORT}
+    ports = {9222: IntegrityCode.GUARDED_PATH}
     places = Places(ports, ("http://mail.test",), lambda url: url.endswith("/finish"))
     assert places.code_of(url) is code
 
@@ -232,7 +232,7 @@ def test_other_pages_are_not_local(url: str) -> None:
     assert not is_local_page(url)
 
 
-PORTS = Places({9222: IntegrityCode.DEBUGGING_PORT})
+PORTS = Places({9222: IntegrityCode.GUARDED_PATH})
 
 
 @pytest.mark.parametrize(
@@ -240,14 +240,14 @@ PORTS = Places({9222: IntegrityCode.DEBUGGING_PORT})
              "[::1]", "0.0.0.0"],
 )  # fmt: skip
 def test_a_port_of_the_harness_is_seen_under_any_name_of_this_machine(host: str) -> None:
-    assert PORTS.code_of(f"http://{host}:9222/json/list") is IntegrityCode.DEBUGGING_PORT
+    assert PORTS.code_of(f"http://{host}:9222/json/list") is IntegrityCode.GUARDED_PATH
     assert PORTS.code_of(f"http://{host}:9223/json/list") is None
 
 
 @pytest.mark.parametrize(("scheme", "port"), [("http", 80), ("https", 443)])
 def test_a_port_of_the_harness_is_seen_where_a_url_names_none(scheme: str, port: int) -> None:
-    places = Places({port: IntegrityCode.DEBUGGING_PORT})
-    assert places.code_of(f"{scheme}://localhost/json/list") is IntegrityCode.DEBUGGING_PORT
+    places = Places({port: IntegrityCode.GUARDED_PATH})
+    assert places.code_of(f"{scheme}://localhost/json/list") is IntegrityCode.GUARDED_PATH
 
 
 @pytest.fixture(scope="module")

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from bench_core.browser import ChromiumOptions, launch_chromium
+from bench_core.browser import CdpConnection, ChromiumOptions, launch_chromium, websocket_url
 from bench_core.sealing.machine import how_to_seal
 
 if TYPE_CHECKING:
@@ -33,9 +33,9 @@ def answers(tmp_path: Path) -> Path:
 
 async def title_of(cdp_url: str, file: Path, rounds: int = 600) -> str:
     """Open a file in a new tab past all that watches, and return the title of its page."""
-    ask = urllib.request.Request(f"{cdp_url}/json/new?{file.as_uri()}", method="PUT")  # noqa: S310  # our own
-    with await asyncio.to_thread(urllib.request.urlopen, ask) as answer:
-        tab = json.load(answer)["id"]
+    connection = await CdpConnection.open(await websocket_url(cdp_url))
+    tab = (await connection.call("Target.createTarget", {"url": file.as_uri()}))["targetId"]
+    await connection.close()
     found = ""
     for _ in range(rounds):
         with await asyncio.to_thread(urllib.request.urlopen, f"{cdp_url}/json/list") as answer:

@@ -8,6 +8,7 @@ import urllib.error
 import urllib.request
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
 
 from bench_core.browser import RuleBook, open_gateway
 
@@ -103,11 +104,10 @@ class Browser:
 async def websocket(
     gateway: Gateway, path: str = "/devtools/browser/1"
 ) -> AsyncIterator[tuple[asyncio.StreamReader, asyncio.StreamWriter]]:
-    host = gateway.cdp_url.removeprefix("http://")
-    name, port = host.split(":")
-    reader, writer = await asyncio.open_connection(name, int(port))
+    address = urlsplit(gateway.cdp_url)
+    reader, writer = await asyncio.open_connection(address.hostname, address.port)
     try:
-        writer.write(UPGRADE.format(path=path, host=host).encode())
+        writer.write(UPGRADE.format(path=address.path + path, host=address.netloc).encode())
         assert await reader.readuntil(b"\r\n\r\n") == SWITCHED
         yield reader, writer
     finally:

@@ -229,8 +229,6 @@ class AppEnvironment(TrialEnvironment):
         """Close the agent's connections to the trial's own Chromium."""
         if self._browser.gateway is not None and self._browser.guard is not None:
             await self._browser.gateway.close()
-        if not await self._browser.report_connections():
-            self.integrity.watched = False
 
     async def capture(self, ending: AgentEnding) -> None:
         """Close the agent's pages and read every app's end state.

@@ -272,8 +272,6 @@ class SiteEnvironment(TrialEnvironment):
         """Stop the recorder and write the recording, once."""
         if self._har is not None:
             return
-        if not await self._browser.report_connections():
-            self.integrity.watched = False
         self._har = await self._recorder.stop(self._given.settings.stop_recorder_s)
         # answers that no site gave; known only for sites that log their requests
         served = self._given.served

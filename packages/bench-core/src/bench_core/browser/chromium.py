@@ -1,10 +1,11 @@
-"""Launch Chromium under a supervisor process, wait for its port, and end it on every way out."""
+"""Launch Chromium under a supervisor process, wait until it answers, and end it on every way out."""
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
 import os
+import secrets
 import sys
 from collections import deque
 from collections.abc import AsyncIterator
@@ -13,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from bench_core.browser import supervisor
+from bench_core.browser.endpoints import websocket_url
 from bench_core.browser.executable import find_chromium
 from bench_core.browser.options import ChromiumOptions, command_line, temporary_root
 from bench_core.child_process import (
@@ -30,7 +32,6 @@ from bench_core.sealing.machine import Ability, how_to_seal, sealed_command
 
 _LOG_LINES = 400
 _LOG_TAIL = 8
-_POLL_S = 0.02
 _SUPERVISOR_EXTRA_S = 10.0
 _SOCKET = "org.chromium.Chromium.XXXXXX/SingletonSocket"
 """The longest path that Chromium creates below TMPDIR."""
@@ -45,7 +46,7 @@ async def launch_chromium(options: ChromiumOptions | None = None) -> AsyncIterat
     the supervisor process does the same; the next launch removes any leftovers.
 
     Raises:
-        BrowserError: Chromium is missing, or it did not open its DevTools port in time.
+        BrowserError: Chromium is missing, or it did not answer in time.
     """
     options = options or ChromiumOptions()
     executable = options.executable or find_chromium()
@@ -70,7 +71,8 @@ class Chromium:
     Attributes:
         executable: The program.
         profile: Its temporary profile folder.
-        cdp_url: `http://127.0.0.1:PORT`, for clients that look up the rest.
+        cdp_url: `http://127.0.0.1:PORT/SECRET`, for clients that look up the rest. Who does not know the secret
+            cannot connect.
         ws_url: The browser's own DevTools websocket.
         pid: The main process, which leads its process group.
         sealed: How files are hidden from it, `user-namespace` or `mount-namespace`; None if none are.
@@ -89,6 +91,7 @@ class Chromium:
         self._loop = asyncio.get_running_loop()
         self._ended = asyncio.Event()
         self._gone = asyncio.Event()
+        self._ready = asyncio.Event()
         self._alive = True
         # Not in this event loop: it works on when that is blocked or closed.
         self._supervisor = blocking(
@@ -133,29 +136,20 @@ class Chromium:
 
         in_background(hang_up())
 
-    async def wait_for_port(self, startup_s: float) -> None:
-        """Wait until the DevTools port answers.
+    async def wait_ready(self, startup_s: float) -> None:
+        """Wait until it answers.
 
         Raises:
             BrowserError: It ended before, or `startup_s` passed.
         """
         try:
-            await asyncio.wait_for(self._wait_for_port(), startup_s)
+            await asyncio.wait_for(self._ready.wait(), startup_s)
         except asyncio.TimeoutError:
-            why = f"did not open its DevTools port within {startup_s:g} s"
+            why = f"did not answer within {startup_s:g} s"
             raise BrowserError(self._end_message(why)) from None
-
-    async def _wait_for_port(self) -> None:
-        while True:
-            if not self.alive:
-                raise BrowserError(self._end_message("ended while it started"))
-            endpoint = _read_endpoint(self.profile)
-            if endpoint is not None and await _answers(endpoint[0]):
-                break
-            await asyncio.sleep(_POLL_S)
-        port, path = endpoint
-        self.cdp_url = f"http://127.0.0.1:{port}"
-        self.ws_url = f"ws://127.0.0.1:{port}{path}"
+        if not self.cdp_url:
+            raise BrowserError(self._end_message("ended while it started"))
+        self.ws_url = await websocket_url(self.cdp_url)
 
     def _send(self, order: bytes) -> None:
         async def send() -> None:
@@ -179,10 +173,14 @@ class Chromium:
             self._lines.append(event["text"])
         elif event["type"] == "started":
             self.pid = event["pid"]
+        elif event["type"] == "ready":
+            self.cdp_url = event["url"]
+            self._set(self._ready)
         else:
             self.exit_code = event["code"]
             self._alive = False
             self._set(self._ended)
+            self._set(self._ready)
 
     def _set(self, event: asyncio.Event) -> None:
         with contextlib.suppress(RuntimeError):  # the loop is closed, so no one waits
@@ -214,13 +212,14 @@ async def _kept(
         command=command_line(executable, folders[0], options),
         environment=_environment(folders[0], options, temporary),
         folders=[str(each) for each in folders],
+        secret=secrets.token_hex(16),
         close_s=options.close_s,
         parent=os.getpid(),
     )
     chromium = Chromium(executable, folders[0], order)
     chromium.sealed = way.way
     try:
-        await chromium.wait_for_port(options.startup_s)
+        await chromium.wait_ready(options.startup_s)
         yield chromium
     finally:
         await _close(chromium, options.close_s)
@@ -240,28 +239,3 @@ def _environment(profile: Path, options: ChromiumOptions, temporary: Path) -> di
     if options.timezone is not None:
         variables["TZ"] = options.timezone
     return variables
-
-
-def _read_endpoint(profile: Path) -> tuple[int, str] | None:
-    """Return port and path that Chromium wrote, once it has written both."""
-    try:
-        lines = (profile / "DevToolsActivePort").read_text(encoding="utf-8").splitlines()
-    except OSError:
-        return None
-    if len(lines) < 2 or not lines[1].startswith("/devtools/browser/"):
-        return None
-    return int(lines[0]), lines[1]
-
-
-async def _answers(port: int) -> bool:
-    try:
-        reader, writer = await asyncio.open_connection("127.0.0.1", port)
-    except OSError:
-        return False
-    try:
-        writer.write(b"GET /json/version HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\n\r\n")
-        return b" 200 " in await reader.readline()
-    except OSError:
-        return False
-    finally:
-        writer.close()

@@ -12,7 +12,7 @@ from bench_core.errors import BrowserError
 
 
 async def websocket_url(cdp_url: str, timeout_s: float = 10.0) -> str:
-    """Return the browser's DevTools websocket for `http://HOST:PORT`; a websocket URL as it is.
+    """Return the browser's DevTools websocket for `http://HOST:PORT`, with a path or without; a websocket URL as it is.
 
     Raises:
         BrowserError: Nothing that speaks DevTools answers there.

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-import asyncio
 import os
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    import asyncio
 
 _FINAL, _RESERVED, _OPCODE = 0x80, 0x70, 0x0F
 _MASKED, _LENGTH = 0x80, 0x7F
@@ -45,29 +47,22 @@ class Frame(NamedTuple):
         return self.opcode == _CLOSE
 
 
-class FrameReader:
-    """Takes frames from a connection, one wait for all that came at once: waits cost more than frames."""
+class FrameBuffer:
+    """Bytes that have arrived on a connection, and the frames in them."""
 
-    def __init__(self, reader: asyncio.StreamReader) -> None:
-        self._reader = reader
+    def __init__(self) -> None:
         self._bytes = bytearray()
 
-    async def read(self, largest: int) -> Frame:
-        """Read the next frame.
+    def add(self, data: bytes) -> None:
+        """Append bytes that have arrived."""
+        self._bytes += data
+
+    def take(self, largest: int) -> Frame | None:
+        """Return the frame at the beginning, None if it has not arrived completely.
 
         Raises:
             FrameError: Its payload has more than `largest` bytes, or it uses an extension.
-            EOFError: The other side is gone.
         """
-        while (frame := self._take(largest)) is None:
-            more = await self._reader.read(_CHUNK)
-            if not more:
-                raise EOFError("the other side is gone")
-            self._bytes += more
-        return frame
-
-    def _take(self, largest: int) -> Frame | None:
-        """Return the frame at the beginning, None if it has not arrived completely."""
         known = self._bytes
         if len(known) < _HEAD:
             return None
@@ -91,6 +86,28 @@ class FrameReader:
         if raw[1] & _MASKED:
             payload = _unmasked(payload, raw[begins - _KEY : begins])
         return Frame(raw, bool(raw[0] & _FINAL), raw[0] & _OPCODE, payload)
+
+
+class FrameReader:
+    """Takes frames from a connection, one wait for all that came at once: waits cost more than frames."""
+
+    def __init__(self, reader: asyncio.StreamReader) -> None:
+        self._reader = reader
+        self._arrived = FrameBuffer()
+
+    async def read(self, largest: int) -> Frame:
+        """Read the next frame.
+
+        Raises:
+            FrameError: Its payload has more than `largest` bytes, or it uses an extension.
+            EOFError: The other side is gone.
+        """
+        while (frame := self._arrived.take(largest)) is None:
+            more = await self._reader.read(_CHUNK)
+            if not more:
+                raise EOFError("the other side is gone")
+            self._arrived.add(more)
+        return frame
 
 
 def encode_frame(payload: bytes, *, masked: bool, opcode: int = _TEXT) -> bytes:

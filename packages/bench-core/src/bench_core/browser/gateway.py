@@ -1,7 +1,7 @@
 """A relay on this machine between an agent and its Chromium, which sees every command the agent sends.
 
-The agent gets the relay's address instead of Chromium's. Requests and answers pass unchanged: Chromium
-answers with websocket URLs on the address that the request named, so these lead through the relay, too.
+The agent gets the relay's address instead of Chromium's, with a secret path, so that no other program can use it.
+Chromium answers with websocket URLs on the address that the request named, so these lead through the relay, too.
 Websocket frames pass unchanged in both directions, without a library in between, except for messages
 that `bench_core.browser.rules` refuses or rewrites.
 
@@ -14,7 +14,7 @@ import asyncio
 import contextlib
 import json
 import re
-import socket
+import secrets
 import threading
 import weakref
 from collections.abc import AsyncIterator, Callable, Coroutine
@@ -32,7 +32,6 @@ from bench_core.browser.commands import (
     command_of_request,
 )
 from bench_core.browser.frames import Frame, FrameError, FrameReader, encode_frame
-from bench_core.browser.port_watch import OwnEnds
 from bench_core.browser.rules import REQUESTS, Decision, RuleBook, paused_request
 from bench_core.errors import BrowserError
 from bench_core.records.integrity import IntegrityCode
@@ -106,7 +105,7 @@ async def open_gateway(
     rules: RuleBook | None = None,
     found: Callable[[IntegrityCode, bool, str], None] | None = None,
 ) -> AsyncIterator[Gateway]:
-    """Relay between an agent and the Chromium at `cdp_url`, `http://HOST:PORT`, while the block runs.
+    """Relay between an agent and the Chromium at `cdp_url` while the block runs.
 
     Args:
         cdp_url: Chromium's own address.
@@ -129,11 +128,10 @@ class Gateway:
     """Passes messages between an agent and its Chromium, and keeps a log of the commands.
 
     Attributes:
-        cdp_url: The address for the agent, `http://127.0.0.1:PORT`.
+        cdp_url: The address for the agent, `http://127.0.0.1:PORT/SECRET`.
         log: The agent's commands to the browser.
         hung_up: Whether Chromium ended a connection to the whole browser, as it does when it ends.
         fault: An error in the gateway itself, so that the agent is not blamed for it.
-        own_ends: Its own ends of the connections to Chromium so far.
     """
 
     def __init__(
@@ -148,11 +146,13 @@ class Gateway:
         self.log = CommandLog()
         self.hung_up = False
         self.fault: Exception | None = None
-        self.own_ends = OwnEnds()
         parts = urlsplit(chromium)
         self._chromium = (parts.hostname or _HOST, parts.port or 80)
+        # Chromium's secret is not for agents, and this one not for agents of other trials
+        self._hidden, self._prefix = parts.path.rstrip("/"), f"/{secrets.token_hex(16)}"
         self._connections = 0
         self._relays: set[asyncio.Task[None] | None] = set()
+        self._silent: dict[asyncio.StreamWriter, None] = {}
         self._to_chromium: weakref.WeakSet[asyncio.WriteTransport] = weakref.WeakSet()
         self._loop: asyncio.AbstractEventLoop | None = None
         self._stop: asyncio.Event | None = None
@@ -222,7 +222,7 @@ class Gateway:
     async def _serve(self) -> None:
         self._loop, self._stop = asyncio.get_running_loop(), asyncio.Event()
         server = await asyncio.start_server(self._accept, _HOST, 0, limit=_CHUNK)
-        self.cdp_url = f"http://{_HOST}:{server.sockets[0].getsockname()[1]}"
+        self.cdp_url = f"http://{_HOST}:{server.sockets[0].getsockname()[1]}{self._prefix}"
         self._ready.set()
         await self._stop.wait()
         server.close()
@@ -236,8 +236,12 @@ class Gateway:
 
     async def _accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         if len(self._relays) >= _CONNECTIONS:
-            writer.close()
-            return
+            # an agent asks at once, so the one that has been silent longest is another program's
+            oldest = next(iter(self._silent), writer)
+            self._silent.pop(oldest, None)
+            oldest.close()
+            if oldest is writer:
+                return
         self._connections += 1
         # asyncio forgets the task of a connection that is lost, and the collector takes it half done
         task = asyncio.current_task()
@@ -260,8 +264,18 @@ class Gateway:
     async def _relay(self, connection: _Connection) -> None:
         """Pass on one request and its answer, and all messages where it opens a websocket."""
         agent = connection.agent
-        head = await read_head(agent.reader)
-        connection.path = head.target
+        self._silent[agent.writer] = None
+        try:
+            head = await read_head(agent.reader)
+        finally:
+            self._silent.pop(agent.writer, None)
+        if not head.target.startswith(
+            f"{self._prefix}/"
+        ):  # port scanners, and agents of other trials
+            self.log.refuse(AgentCommand(head.target[:_NOTED]))
+            _write(agent.writer, _REFUSED)
+            return
+        connection.path = head.target[len(self._prefix) :]
         command = command_of_request(connection.path, connection.number)
         if not await self._may_ask(command, connection.path):
             _write(agent.writer, _REFUSED)
@@ -273,14 +287,19 @@ class Gateway:
             _write(agent.writer, _GONE)
             return
         try:
-            _write(chromium.writer, _EXTENSIONS.sub(b"", head.raw) + body)
+            raw = head.raw.replace(self._prefix.encode(), self._hidden.encode(), 1)
+            _write(chromium.writer, _EXTENSIONS.sub(b"", raw) + body)
             answer = await chromium.reader.readuntil(_END)
             if answer.split(b" ", 2)[1:2] == [b"101"]:
                 _write(agent.writer, answer)
                 await self._exchange(connection, chromium)
             else:
                 body = await _body(answer, chromium.reader)
-                await _send(agent.writer, _closing(answer) + body)
+                # its URLs lead through the gateway
+                body = body.replace(
+                    f"{self._hidden}/devtools/".encode(), f"{self._prefix}/devtools/".encode()
+                )
+                await _send(agent.writer, _closing(answer, len(body)) + body)
         except asyncio.CancelledError:
             chromium.writer.transport.abort()
             raise
@@ -363,15 +382,9 @@ class Gateway:
             await _answer(connection)
 
     async def _connect(self) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
-        host, port = self._chromium
-        with contextlib.ExitStack() as opened:
-            own = self.own_ends.new_socket(socket.AF_INET6 if ":" in host else socket.AF_INET)
-            opened.enter_context(own)
-            await asyncio.get_running_loop().sock_connect(own, (host, port))
-            streams = await asyncio.open_connection(sock=own, limit=_CHUNK)
-            opened.pop_all()  # it is the streams' now
-            self._to_chromium.add(streams[1].transport)
-            return streams
+        streams = await asyncio.open_connection(*self._chromium, limit=_CHUNK)
+        self._to_chromium.add(streams[1].transport)
+        return streams
 
     async def _pages(self) -> list[str]:
         """Return the ids of Chromium's pages; none when it does not answer."""
@@ -383,7 +396,8 @@ class Gateway:
     async def _ask_for_pages(self) -> list[str]:
         reader, writer = await self._connect()
         try:
-            _write(writer, b"GET /json/list HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n")
+            asked = f"GET {self._hidden}/json/list HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n"
+            _write(writer, asked.encode())
             body = await _body(await reader.readuntil(_END), reader)
         finally:
             writer.close()
@@ -434,6 +448,7 @@ async def _body(head: bytes, reader: asyncio.StreamReader) -> bytes:
     return await reader.readexactly(length)
 
 
-def _closing(head: bytes) -> bytes:
-    """Return the header that makes the agent open a new connection for its next request."""
-    return _CONNECTION.sub(b"", head)[: -len(_END)] + b"\r\nConnection: close" + _END
+def _closing(head: bytes, length: int) -> bytes:
+    """Return a head for a body of `length` that makes the agent open a new connection for its next request."""
+    kept = _LENGTH.sub(b"", _CONNECTION.sub(b"", head))[: -len(_END)]
+    return kept + b"\r\nContent-Length: %d\r\nConnection: close" % length + _END

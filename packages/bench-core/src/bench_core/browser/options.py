@@ -92,7 +92,7 @@ class ChromiumOptions:
         start_url: URL of the first tab.
         temporary_root: Parent folder of the profile; None is the system's temporary folder.
         hidden: Files and folders that it cannot read, on a machine that can hide them.
-        startup_s: Seconds it may take to open its port.
+        startup_s: Seconds it may take to answer.
         close_s: Seconds it may take to close by itself before it is killed.
     """
 
@@ -121,7 +121,6 @@ def command_line(executable: Path, profile: Path, options: ChromiumOptions) -> l
         *_ALWAYS,
         f"--disable-features={','.join((*_DISABLED_FEATURES, *features))}",
         f"--user-data-dir={profile}",
-        "--remote-debugging-port=0",
         f"--window-size={options.window[0]},{options.window[1]}",
         f"--lang={options.language}",
         f"--accept-lang={options.language}",

@@ -3,8 +3,9 @@
 This file runs as a program of its own (`python -I -S supervisor.py`) in its own session and imports
 the standard library alone. Its standard input is held by the parent: the line `begin`, then
 perhaps `close`; the end of input means that the parent is gone, and Chromium is killed at once.
-Standard output carries `started`, `log` and `exited`, all of them lines of JSON. Chromium in turn is held by a
-pipe of ours (`--remote-debugging-pipe`), so it quits even when this program is killed.
+Standard output carries `started`, `ready`, `log` and `exited`, all of them lines of JSON. Chromium in turn is held by
+a pipe of ours (`--remote-debugging-pipe`), so it quits even when this program is killed. DevTools over this pipe is
+served to clients by `bench_core.browser.pipe_server`, in this process.
 """
 
 from __future__ import annotations
@@ -13,20 +14,23 @@ import contextlib
 import json
 import os
 import queue
-import runpy
 import signal
 import subprocess
 import sys
 import threading
 import time
 from pathlib import Path
-from typing import IO, Any
+from types import ModuleType
+from typing import IO, TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from bench_core.browser.pipe_server import PipeServer
 
 _LINE_LIMIT = 2000
 _POLL_S = 1.0
 _TERMINATE_S = 2.0
 _REPORT_S = 2.0
-_CLOSE_MESSAGE = b'{"id":1,"method":"Browser.close"}\0'
+_PORT_POLL_S = 0.02
 
 
 def main() -> int:
@@ -43,10 +47,20 @@ def main() -> int:
             supervisor.keep()
     finally:
         supervisor.end()
-        removal = runpy.run_path(str(Path(__file__).parents[1] / "files" / "removal.py"))
+        from bench_core.files.removal import remove_folder
+
         for each in order["folders"]:
-            removal["remove_folder"](Path(each))
+            remove_folder(Path(each))
     return 0
+
+
+def _find_modules() -> None:
+    """Have modules of `bench_core` found without its packages' own code, which needs more than the standard library."""
+    root = Path(__file__).parents[1]
+    for name in ("", ".browser", ".files"):
+        package = ModuleType(f"bench_core{name}")
+        package.__path__ = [str(root / name[1:])]
+        sys.modules[package.__name__] = package
 
 
 def _end_group(leader: int) -> None:
@@ -89,6 +103,7 @@ class _Supervisor:
             self._report("exited", code=None)
             return False
         self._report("started", pid=self._chromium.pid)
+        threading.Thread(target=self._serve, daemon=True).start()
         assert self._chromium.stderr is not None  # noqa: S101  # Popen was asked for it
         self._log = threading.Thread(target=self._copy, args=(self._chromium.stderr,), daemon=True)
         self._log.start()
@@ -111,10 +126,18 @@ class _Supervisor:
                 self._watcher.join(_REPORT_S)
             self._chromium.wait()
 
+    def _serve(self) -> None:
+        """Report the URL of Chromium's DevTools once it answers."""
+        assert self._pipe is not None  # noqa: S101  # this thread starts after both
+        with contextlib.suppress(OSError):  # Chromium ended, which is reported anyway
+            url = self._pipe.serve(self._order["secret"], Path(self._order["folders"][0]))
+            self._report("ready", url=url)
+
     def _close(self) -> None:
         assert self._pipe is not None  # noqa: S101  # set before any reason can arrive
         assert self._chromium is not None  # noqa: S101
-        self._pipe.ask_to_close()
+        # in a thread: Chromium may hang, and its pipe be full
+        threading.Thread(target=self._pipe.ask_to_close, daemon=True).start()
         if self._next_reason(self._order["close_s"]) == "nothing":
             self._chromium.terminate()
             self._next_reason(_TERMINATE_S)
@@ -162,20 +185,21 @@ class _Supervisor:
 class _DebuggingPipe:
     """The pair of pipes that Chromium expects as descriptors 3 and 4.
 
-    It takes orders from them and quits when they close. Without them (Windows) `ask_to_close`
-    does nothing and the group is ended the hard way.
+    It takes orders from them and quits when they close. Without them (Windows) Chromium has a port of its own,
+    `ask_to_close` does nothing and the group is ended the hard way.
     """
 
     def __init__(self) -> None:
         self._orders: int | None = None
         self._answers: int | None = None
+        self._server: PipeServer | None = None
 
     def spawn(
         self, before: list[str], command: list[str], environment: dict[str, str]
     ) -> subprocess.Popen[bytes]:
         """Start `command`; a program `before` it becomes it, and keeps the pipes."""
         if sys.platform == "win32":
-            return _popen(command, environment, ())
+            return _popen([command[0], "--remote-debugging-port=0", *command[1:]], environment, ())
         self._connect()
         switch = "--remote-debugging-pipe"
         try:
@@ -184,10 +208,19 @@ class _DebuggingPipe:
             os.close(3)
             os.close(4)
 
+    def serve(self, secret: str, profile: Path) -> str:
+        """Return the URL of DevTools once Chromium answers."""
+        if self._orders is None or self._answers is None:
+            return _own_url(profile)
+        from bench_core.browser.pipe_server import PipeServer
+
+        self._server = PipeServer(self._orders, self._answers, secret)
+        return self._server.serve()
+
     def ask_to_close(self) -> None:
-        if self._orders is not None:
-            with contextlib.suppress(BrokenPipeError):
-                os.write(self._orders, _CLOSE_MESSAGE)
+        if self._server is not None:
+            with contextlib.suppress(OSError):
+                self._server.post("Browser.close")
 
     def close(self) -> None:
         for descriptor in (self._orders, self._answers):
@@ -207,6 +240,16 @@ class _DebuggingPipe:
         for far, number in ((orders_far, 3), (answers_far, 4)):
             os.dup2(far, number)
             os.close(far)
+
+
+def _own_url(profile: Path) -> str:
+    """Return the URL of Chromium's own port, once it has written it down."""
+    while True:
+        with contextlib.suppress(OSError):
+            port, path = (profile / "DevToolsActivePort").read_text(encoding="utf-8").splitlines()
+            if path.startswith("/devtools/browser/"):
+                return f"http://127.0.0.1:{int(port)}"
+        time.sleep(_PORT_POLL_S)
 
 
 def _popen(
@@ -236,6 +279,7 @@ def _wait_without_reaping(process: subprocess.Popen[bytes]) -> int:
 
 
 if __name__ == "__main__":
+    _find_modules()
     code = main()
     # Threads may still wait for input that never comes.
     os._exit(code)

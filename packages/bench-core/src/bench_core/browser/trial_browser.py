@@ -9,20 +9,17 @@ from __future__ import annotations
 
 import asyncio
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
-from urllib.parse import urlsplit
 
 from bench_core.browser.chromium import launch_chromium
 from bench_core.browser.commands import closes_page
 from bench_core.browser.gateway import open_gateway
 from bench_core.browser.guard import open_guard
 from bench_core.browser.held_dialogs import HeldDialogs
-from bench_core.browser.port_watch import PortWatch
 from bench_core.browser.rules import RuleBook
 from bench_core.browser.shared import SharedChromium, attached_chromium
 from bench_core.errors import BrowserError
-from bench_core.records.integrity import IntegrityCode
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable
@@ -32,6 +29,7 @@ if TYPE_CHECKING:
     from bench_core.browser.guard import BrowserGuard
     from bench_core.browser.options import ChromiumOptions
     from bench_core.browser.places import Places
+    from bench_core.records.integrity import IntegrityCode
 
     Found = Callable[[IntegrityCode, bool, str], None]
 
@@ -49,7 +47,6 @@ class TrialBrowser:
             Playwright is not attached.
         gateway: The agent's way to a Chromium of its own; None if Chromium is shared.
         guard: Refuses places of the harness in the whole of that Chromium, or in a shared one.
-        port_watch: Detects clients that connect to that Chromium past the gateway.
         dialogs: Answers the dialogs of the context while no agent works.
     """
 
@@ -58,7 +55,6 @@ class TrialBrowser:
     context: Any = None
     gateway: Gateway | None = None
     guard: BrowserGuard | None = None
-    port_watch: PortWatch | None = None
     dialogs: HeldDialogs | None = None
 
     @property
@@ -98,7 +94,7 @@ class TrialBrowser:
         return f"the agent ended its browser: it sent {ending}"
 
     async def arm(self) -> None:
-        """Begin to refuse the harness's places, and to see who connects: the harness has done its own.
+        """Begin to refuse the harness's places: the harness has done its own work there.
 
         Raises:
             BrowserError: Chromium does not answer.
@@ -107,8 +103,6 @@ class TrialBrowser:
             self.dialogs.hold()
         if self.guard is not None:
             await self.guard.arm()
-        if self.port_watch is not None:
-            self.port_watch.arm()
 
     async def disarm(self) -> None:
         """Let the harness open its own places and answer pages' dialogs itself."""
@@ -116,13 +110,6 @@ class TrialBrowser:
             self.dialogs.release()
         if self.guard is not None:
             await self.guard.disarm()
-
-    async def report_connections(self) -> bool:
-        """End the watch of the port, and report who connected; return whether it was watched all the time."""
-        if self.port_watch is None:
-            return True
-        await self.port_watch.report(self.found)
-        return not self.port_watch.missed
 
 
 @asynccontextmanager
@@ -138,7 +125,7 @@ async def open_own_browser(
     Args:
         options: Start options.
         found: Called with each forbidden attempt.
-        places: Places closed to agents, besides Chromium's own port; None refuses nothing, for tests that show
+        places: Places closed to agents; None refuses nothing, for tests that show
             the consequences.
         attached: Whether Playwright is attached to it, too.
 
@@ -159,14 +146,11 @@ async def open_own_browser(
             gateway = await stack.enter_async_context(unchecked)
             yield TrialBrowser(chromium, found, context, gateway, dialogs=dialogs)
             return
-        port, places = _with_port(chromium, places)
         guard = await stack.enter_async_context(open_guard(chromium.ws_url, places, found))
         gateway = await stack.enter_async_context(
             open_gateway(chromium.cdp_url, RuleBook(places=places), found)
         )
-        port_watch = PortWatch(port, gateway.own_ends)
-        stack.push_async_callback(asyncio.to_thread, port_watch.disarm)  # also after a failed trial
-        yield TrialBrowser(chromium, found, context, gateway, guard, port_watch, dialogs)
+        yield TrialBrowser(chromium, found, context, gateway, guard, dialogs)
 
 
 class SharedBrowser:
@@ -191,7 +175,7 @@ class SharedBrowser:
             options: Start options, if Chromium does not run yet. One that can read files that these hide
                 takes no more trials and ends with its last.
             found: Called with each forbidden attempt.
-            places: Places closed to agents, besides Chromium's own port; with None the context has no guard.
+            places: Places closed to agents; with None the context has no guard.
             one_by_one: End a Chromium that still has another trial's context: a client that sees a whole Chromium, as a
                 recorder does, must see this trial alone.
             context_options: The options of the context.
@@ -209,23 +193,16 @@ class SharedBrowser:
         shared = self._shared
         async with AsyncExitStack() as stack:
             context = await stack.enter_async_context(shared.open_context(**context_options))
-            guard = port_watch = None
+            guard = None
             if places is not None:
-                port, places = _with_port(shared.chromium, places)
                 guard = await stack.enter_async_context(
                     open_guard(shared.chromium.ws_url, places, found)
                 )
-                port_watch = PortWatch(port)  # no agent connects by an address
             dialogs = HeldDialogs(context)
-            yield TrialBrowser(shared.chromium, found, context, None, guard, port_watch, dialogs)
+            yield TrialBrowser(shared.chromium, found, context, None, guard, dialogs)
 
     async def close(self) -> None:
         """End the Chromium; the next trial starts another."""
         shared, self._shared = self._shared, None
         if shared is not None:
             await shared.close()
-
-
-def _with_port(chromium: Chromium, places: Places) -> tuple[int, Places]:
-    port = urlsplit(chromium.cdp_url).port or 0
-    return port, replace(places, ports={**places.ports, port: IntegrityCode.DEBUGGING_PORT})

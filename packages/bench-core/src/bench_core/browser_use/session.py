@@ -69,8 +69,9 @@ async def attached_session(handle: BrowserHandle) -> AsyncIterator[Any]:
 async def browser_answers(cdp_url: str) -> bool:
     """Return whether the browser behind a CDP URL is alive."""
     parts = urlsplit(cdp_url)
+    secret = parts.path.partition("/devtools/")[0]
     try:
-        await websocket_url(f"http://{parts.netloc}", _LOOKUP_S)
+        await websocket_url(f"http://{parts.netloc}{secret}", _LOOKUP_S)
     except BrowserError:
         return False
     return True

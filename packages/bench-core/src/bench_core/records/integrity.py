@@ -47,7 +47,6 @@ class IntegrityCode(Word):
     LOCAL_PAGE = "local_page"
     LOCAL_FILE = "local_file"
     SEALED_FILE = "sealed_file"
-    DEBUGGING_PORT = "debugging_port"
     FORGED_RESPONSE = "forged_response"
     FORGED_REQUEST = "forged_request"
     FORGED_TRAFFIC = "forged_traffic"
@@ -98,9 +97,6 @@ CODES: Mapping[IntegrityCode, CodeMeaning] = MappingProxyType(
         ),
         IntegrityCode.LOCAL_FILE: CodeMeaning(_READ, "it handed files of this machine to a page"),
         IntegrityCode.SEALED_FILE: CodeMeaning(_READ, "it asked for files hidden from agents"),
-        IntegrityCode.DEBUGGING_PORT: CodeMeaning(
-            _GUARDED, "it went past the gateway to the browser's debugging port"
-        ),
         IntegrityCode.FORGED_RESPONSE: CodeMeaning(
             _FORGE, "it answered requests in a site's place"
         ),
