@@ -243,7 +243,7 @@ def real_windows(session: nox.Session) -> None:
     if not machine.exists():
         session.run("waa-server-ext", "wine", "build", checkout, "--out", str(machine))
     env = {"PROCTOR_WINE_MACHINE": str(machine)}
-    session.run("pytest", "-v", "integration_tests/real_windows", *options, env=env)
+    session.run("pytest", "-v", "-rP", "integration_tests/real_windows", *options, env=env)
 
 
 @nox.session
