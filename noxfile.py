@@ -237,13 +237,14 @@ def real_windows(session: nox.Session) -> None:
     if not session.posargs:
         session.skip("name a clone of WindowsAgentArena or WindowsAgentArena-V2 after --")
     checkout, *options = session.posargs
-    needed = ["waa-server-ext[all]", "pip", *group("integration"), *groups("test")]
+    needed = ["waa-server-ext[all,vanilla]", "pip", *group("integration"), *groups("test")]
     install(session, packages(), needed)
     machine = ROOT / ".nox" / "wine-machine"
     if not machine.exists():
         session.run("waa-server-ext", "wine", "build", checkout, "--out", str(machine))
-    env = {"PROCTOR_WINE_MACHINE": str(machine)}
-    session.run("pytest", "-v", "-rP", "integration_tests/real_windows", *options, env=env)
+    env = {"PROCTOR_WINE_MACHINE": str(machine), "PROCTOR_WAA_CHECKOUT": checkout}
+    tests = "packages/waa-server-ext/tests/vanilla/test_scores_under_wine.py"
+    session.run("pytest", "-v", "-rP", "integration_tests/real_windows", tests, *options, env=env)
 
 
 @nox.session
