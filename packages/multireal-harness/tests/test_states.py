@@ -94,6 +94,9 @@ def broken(change: Any) -> list[Symptom]:
         (lambda s: s["mail"].update(differences={"emails": {"added": []}}), "empty_diff", False),
         (lambda s: s["mail"]["actionhistory"][0].update(timestamp=1), "carry_over", True),
         (lambda s: s["mail"]["actionhistory"][0].update(timestamp=9e9), "outside_window", True),
+        (lambda s: s["mail"]["actionhistory"][0].update(timestamp=1e17), "outside_window", True),
+        (lambda s: s["mail"]["actionhistory"][0].update(timestamp=float("inf")), "outside_window", True),
+        (lambda s: s["mail"]["actionhistory"][0].update(timestamp=-(10**400)), "carry_over", True),
         (lambda s: s["calendar"]["initialstate"].update(kept=[1]), "seed_mismatch", True),
     ],
 )  # fmt: skip

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import asyncio
 import base64
-import json
 import struct
 import threading
-import urllib.request
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from itertools import permutations
 from typing import TYPE_CHECKING, Any
@@ -50,13 +47,14 @@ from bench_core.agents import (
     offered,
 )
 from bench_core.agents.browser import BrowserEnvironment, connect_browser
-from bench_core.browser import launch_chromium
+from bench_core.browser import ChromiumOptions, launch_chromium
 from bench_core.protocols import BrowserHandle
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterator
 
     from bench_core.agents.records import Action
+    from bench_core.browser import Chromium
 
 pytestmark = [pytest.mark.browser, pytest.mark.asyncio(loop_scope="module")]
 pytest.importorskip("playwright", reason="Playwright is an extra")
@@ -203,21 +201,23 @@ async def test_tabs_stand_in_the_order_of_the_start_pages_and_the_first_is_activ
 
 @pytest.mark.full_chromium
 async def test_the_tab_that_is_seen_is_in_front(site: str) -> None:
-    async with launch_chromium() as chromium:
+    own_port = ChromiumOptions(extra_arguments=("--remote-debugging-port=0",))
+    async with launch_chromium(own_port) as chromium:
         handle = BrowserHandle(cdp_url=chromium.cdp_url, start_urls=(f"{site}/first",))
         async with connect_browser(handle) as browser:
             async with page_of(browser).expect_popup() as popup:
                 await page_of(browser).evaluate("url => { open(url) }", f"{site}/popup")
             await (await popup.value).wait_for_load_state()
-            assert (await _in_front(chromium.cdp_url)).endswith("/popup")
+            assert await _in_front(chromium) == f"{site}/popup"
             assert (await browser.observe()).url == f"{site}/first"
-            assert (await _in_front(chromium.cdp_url)).endswith("/first")
+            assert await _in_front(chromium) == f"{site}/first"
 
 
-async def _in_front(cdp_url: str) -> str:
-    """Return the page that was in front last, which Chromium lists first."""
-    listed = await asyncio.to_thread(urllib.request.urlopen, f"{cdp_url}/json/list")
-    with listed:
+async def _in_front(chromium: Chromium) -> str:
+    """Return the page that was in front last, which a port of Chromium's own lists first."""
+    port = (chromium.profile / "DevToolsActivePort").read_text(encoding="utf-8").split()[0]
+    url = f"http://127.0.0.1:{port}/json/list"
+    with await asyncio.to_thread(urllib.request.urlopen, url) as listed:
         return str(next(each["url"] for each in json.load(listed) if each["type"] == "page"))
 
 

@@ -13,6 +13,7 @@ from multireal_harness.states.schemas import shipped_schemas
 
 _CLOCK_SLACK_MS = 120_000
 _LONGEST_MS = 6 * 3_600_000  # no run of one task takes longer
+_FAR_MS = 1e15  # a page can write any number, and beyond this none is a time
 # These change by looking around and by `/config`, without anything done for the task.
 FINISH_NOISE = frozenset({"config", "router", "ui", "_persist"})
 
@@ -197,7 +198,7 @@ def _history(app: str, state: Any, window: RunSpan | None) -> Iterator[Symptom]:
     if not isinstance(actions, list):
         return
     stamps = [
-        each["timestamp"]
+        max(-_FAR_MS, min(each["timestamp"], _FAR_MS))
         for each in actions
         if isinstance(each, dict) and isinstance(each.get("timestamp"), int | float)
     ]
@@ -232,9 +233,9 @@ def _offset_minutes(action: Any) -> int | None:
     try:
         local = datetime.strptime(action["formattedTime"], "%m/%d/%Y, %I:%M:%S %p")  # noqa: DTZ007  # zone unknown
         seconds: float = (local - datetime(1970, 1, 1)).total_seconds() - action["timestamp"] / 1000  # noqa: DTZ001  # same
-    except (KeyError, TypeError, ValueError):
+        return round(seconds / 900) * 15
+    except (KeyError, TypeError, ValueError, OverflowError):
         return None
-    return round(seconds / 900) * 15
 
 
 def _without_noise(state: Any) -> Any:
@@ -244,4 +245,9 @@ def _without_noise(state: Any) -> Any:
 
 
 def _moment(milliseconds: float) -> str:
-    return datetime.fromtimestamp(milliseconds / 1000).astimezone().isoformat(timespec="minutes")
+    try:
+        return (
+            datetime.fromtimestamp(milliseconds / 1000).astimezone().isoformat(timespec="minutes")
+        )
+    except (ValueError, OverflowError, OSError):
+        return f"at {milliseconds:g} ms"
