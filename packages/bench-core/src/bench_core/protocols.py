@@ -177,7 +177,7 @@ class TrialContext(Record):
 
     @property
     def meter(self) -> Meter:
-        """Receives the trial's report of each model call; free of charge outside a run."""
+        """Receives the trial's report of each model call; counts none outside a run."""
         return self._meter
 
     def with_meter(self, meter: Meter) -> TrialContext:
@@ -323,8 +323,9 @@ class Agent(Protocol):
         """Work on `task` and report how it went.
 
         Raises:
-            EnvironmentFaultError: The environment or the model provider failed. Anything else
-                that escapes counts as the agent's own failure.
+            EnvironmentFaultError: The environment or the model provider failed.
+            BudgetExceededError: The run's budget is spent. Anything else that escapes counts as
+                the agent's own failure.
         """
         ...
 

@@ -560,11 +560,11 @@ def serve(
         serve_runs(
             runs, port=port, token=token.value, count_errors_as_failures=strict, **options
         ) as server,
-        token.handed(server.url, page=True) as asked,
+        token.handed(server.url, page=True) as how_to_open,
     ):
         where = f"http://127.0.0.1:{server.server_address[1]}/"
         click.echo(f"the report is at {where}; Ctrl-C stops")
-        click.echo(asked)
+        click.echo(how_to_open)
         if open_:  # not its address, which other users see in the browser's command line
             click.launch(where if no_token else str(token_file(where, page=True)))
         server.serve_forever()

@@ -339,11 +339,14 @@ class Judge:
         accepted = self.policy.accept_kinds
         by_id = {**{each.criterion_id: each for each in of_model}, **prepared.decided}
         criteria = [by_id[each.id] for each in prepared.case.criteria if each.id in by_id]
-        outcome: Outcome = "abstain"
         by_code = overall_outcome(tuple(prepared.decided.values()), (), accepted)
-        if by_code == "fail" or not model_verdicts:
+        outcome: Outcome
+        if by_code == "fail":
             # a criterion that code has refuted decides, whatever becomes of the others
-            outcome = by_code if by_code == "fail" or not prepared.asked else "abstain"
+            outcome = by_code
+        elif not model_verdicts:
+            # either code has decided all criteria, or there was nothing to show a model
+            outcome = "abstain" if prepared.asked else by_code
         else:
             outcome = common_outcome([each.outcome for each in model_verdicts])
             if outcome == "pass" and prepared.decided and by_code != "pass":

@@ -148,22 +148,24 @@ async def evaluate(task: Task, evidence: StateEvidence, rules: EvaluationRules) 
         raise EvaluationError(f"{task.task_id!r} cannot be scored: it has no evals")
     checks = checks_of_states(task, definition, evidence.states, rules)
     # Have the judge grade the agent's answer where the task asks for it
-    grades = {
-        str(index): await _grade(definition, index, one, evidence, rules)
+    graded = {
+        index: await _grade(definition, index, one, evidence, rules)
         for index, one in enumerate(definition.evals)
         if one.kind == "llm_boolean"
     }
+    grades = {str(index): grade for index, grade in graded.items()}
     passed = all(check.passed for check in checks)  # REAL gives no partial credit
     verdict = await _judgement(definition, evidence, rules, checks, passed=passed)
+    defect_decided = _matters(definition, checks, passed=passed)
+    by_states = decide(
+        "pass" if passed else "fail",
+        outcome_of(verdict),
+        evidence.health,
+        defective=defect_decided,
+    )
+    # without checks of states the grades decide alone
     decision = with_grades(
-        decide(
-            "pass" if passed else "fail",
-            outcome_of(verdict),
-            evidence.health,
-            defective=_matters(definition, checks, passed=passed),
-        ),
-        [outcome_of(each) for each in grades.values()],
-        alone=not checks,
+        by_states, [outcome_of(each) for each in graded.values()], alone=not checks
     )
     score = decision.score
     return Evaluation(
@@ -175,8 +177,8 @@ async def evaluate(task: Task, evidence: StateEvidence, rules: EvaluationRules) 
         checks=(
             *with_judgement(checks, verdict),
             *(
-                graded_check(definition.evals[int(index)], evidence.answer, each)
-                for index, each in grades.items()
+                graded_check(definition.evals[index], evidence.answer, grade)
+                for index, grade in graded.items()
             ),
         ),
         official={

@@ -81,16 +81,18 @@ def _record(run: RunView, result: TrialResult, folder: Path) -> dict[str, Any]:
 
 
 def _states(run: RunView, result: TrialResult, *, with_states: bool) -> dict[str, Any]:
+    """Return the field of the end state: the state itself, or where its file is."""
     stored = result.stored
+    # not downloaded where its address is enough, so that a path below is never one of a temporary copy
     if stored is not None and not with_states and FINISH_STATE in result.artifact_paths:
         return {"finish_state_file": f"{stored.url}/files/{FINISH_STATE}"}
     with trial_files(run, result, lambda each: each.path == FINISH_STATE) as folder:
         path = folder / FINISH_STATE
         if not path.exists():
             return {"finish_state": None}
-        return (
-            {"finish_state": read_json(path)} if with_states else {"finish_state_file": str(path)}
-        )
+        if with_states:
+            return {"finish_state": read_json(path)}
+        return {"finish_state_file": str(path)}
 
 
 def _summary(

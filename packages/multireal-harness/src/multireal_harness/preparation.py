@@ -32,6 +32,7 @@ from multireal_harness.tasks import BENCHMARK, task_set_hash
 from multireal_harness.world.launch import built_in_world
 
 _INLINE_KEY = "MULTIREAL_INLINE_API_KEY"
+# agents that drive a model that they do not bring along
 _OVER_MODELS = {"browser-use", "tool-calling", "computer-use"}
 
 
@@ -69,13 +70,14 @@ def _prepared(
     *,
     checked: bool,
 ) -> tuple[PreparedRun, LabelFiles | None, Judge | None]:
-    asked = options
+    # a worker prepares from these, and completes them itself
+    before_completion = options
     config = None
     if options.model:
         from multireal_harness.models import load_config  # only where a model runs
 
         config = load_config(options.model, options.models_dir)
-    warnings = _notes(config)
+    warnings = _model_notes(config)
     options = options.completed(config)
     rules, settings = options.rules(), EnvironmentSettings(track=options.world == "real")
     spec = _spec(options, config, rules, settings)
@@ -104,7 +106,7 @@ def _prepared(
         locks=NoLocks(),
         open_model=opener,
         upstream=config.upstream if config else None,
-        recipe=_recipe(asked),
+        recipe=_recipe(before_completion),
     )
     ready = PreparedRun(benchmark, spec, out, run_environment, tuple(warnings))
     return ready, labels, rules.judge
@@ -187,8 +189,11 @@ def _refuse_unusable_agent(
         pass  # loading it raises where every trial would
 
 
-def _notes(config: ModelConfig | None) -> list[str]:
-    """Return the notes about the model's config that are shown to the user."""
+def _model_notes(config: ModelConfig | None) -> list[str]:
+    """Return the notes about the model's config that are shown to the user.
+
+    A key in the config is put into the environment on the way, so that redactors know it.
+    """
     if config is None:
         return []
     notes = [f"{config.name}: {config.note}"] if config.note else []

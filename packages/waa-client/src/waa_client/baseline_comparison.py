@@ -126,8 +126,8 @@ def compare_runs(baseline: Path, new: Path, *, tolerance: float = 0.10) -> Basel
     Args:
         baseline: A run folder, e.g. of `waa-client import-vanilla`.
         new: The run folder to compare with it.
-        tolerance: Largest difference of success rates on these tasks for a match; a larger one must be
-            ruled out.
+        tolerance: Largest difference of success rates on these tasks for a match; the data must rule out
+            a larger one.
 
     Raises:
         RunFolderError: One of them is not a run folder.
@@ -142,20 +142,22 @@ def compare_runs(baseline: Path, new: Path, *, tolerance: float = 0.10) -> Basel
         )
     sides = _side(runs[0], baseline), _side(runs[1], new)
     tasks = _paired(*runs)
-    both = [task for task in tasks if task.agree is not None]
-    agreement = ratio = None
-    if both:
+    scored_in_both = [task for task in tasks if task.agree is not None]
+    agreement = None
+    if scored_in_both:
         half = 0.5  # the majority of a task's trials
         agreement = accuracy(
-            {task.task_id: (task.new or 0.0) > half for task in both},
-            {task.task_id: (task.baseline or 0.0) > half for task in both},
+            {task.task_id: (task.new or 0.0) > half for task in scored_in_both},
+            {task.task_id: (task.baseline or 0.0) > half for task in scored_in_both},
         )
     difference = _difference(*runs)
-    pairs = [(t.steps_new, t.steps_baseline) for t in both if t.steps_new and t.steps_baseline]
-    if pairs:
-        ratio = math.exp(
-            math.fsum(math.log(new / old) for new, old in pairs if new and old) / len(pairs)
-        )
+    step_logs = [
+        math.log(task.steps_new / task.steps_baseline)
+        for task in scored_in_both
+        if task.steps_new and task.steps_baseline
+    ]
+    # the geometric mean
+    ratio = math.exp(math.fsum(step_logs) / len(step_logs)) if step_logs else None
     limits = _limits(*runs)
     criteria = _criteria(sides, limits, ratio, tolerance)
     return BaselineComparison(

@@ -14,6 +14,7 @@ from waa_client.task_health import HealthNote, NoteKind, files_of
 
 __all__ = ["check_files", "check_idle"]
 
+_WITH_FILES: tuple[NoteKind, ...] = ("setup-host", "gold-host")
 _AT_ONCE = 8
 _TIMEOUT_S = 30.0
 _BAD_STATUS = 400
@@ -26,14 +27,14 @@ def check_files(tasks: Sequence[Task]) -> tuple[HealthNote, ...]:
     wanted = [
         (task.task_id, kind, url)
         for task in tasks
-        for kind, urls in files_of(task).items()
-        for url in urls
+        for kind in _WITH_FILES
+        for url in files_of(task)[kind]
     ]
     faults = asyncio.run(_faults(dict.fromkeys(url for _, _, url in wanted)))
     return tuple(
         HealthNote(
             task_id=task_id,
-            kind="gold-host" if kind == "gold-host" else "setup-host",
+            kind=kind,
             reason=f"{url}: {faults[url]}",
             check=f"curl -sIL {url}",
         )

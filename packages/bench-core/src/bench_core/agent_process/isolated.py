@@ -144,11 +144,11 @@ class IsolatedAgent:
         """Run the agent on `task` in its own process.
 
         Raises:
-            AgentProcessError: It raised something, or its process died or had to be ended.
+            AgentProcessError: It raised something or broke the protocol, or its process died or had to be ended.
             BudgetExceededError: The budget is spent.
             EnvironmentFaultError: Proctor's own agent reported one.
             HarnessFaultError: The run could not provide the process's folder, a file or a thread.
-            InputError: The model cannot be handed to another process.
+            InputError: The model cannot be handed to another process, or Proctor's own agent reported one.
         """
         try:
             return await self._metered(task, environment, context)

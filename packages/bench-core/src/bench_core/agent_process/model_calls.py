@@ -45,7 +45,7 @@ class TrialCalls(Protocol):
     notes: list[str]
 
     def take(self, usage: Usage) -> bool:
-        """Whether a call that the agent reports was already counted here."""
+        """Match a call that the agent reports with one counted here; return whether one was left to match."""
         ...
 
     async def close(self) -> None:
@@ -97,7 +97,11 @@ class ReportsOnce:
         return bool(getattr(self._meter, "stopped", False))
 
     def spend(self, usage: Usage, cost_usd: float | None = None) -> None:
-        """Count one model call that did not pass through the proxy."""
+        """Count one model call, unless the proxy has counted it already.
+
+        Raises:
+            BudgetExceededError: The run's budget is spent; stop the trial.
+        """
         if not self._calls.take(usage):
             self._meter.spend(usage, cost_usd)
         elif (reason := getattr(self._meter, "exhausted", None)) is not None:
@@ -109,7 +113,7 @@ class ReportsOnce:
 
 
 def without_server(context: TrialContext) -> TrialContext:
-    """Return a context without a server of the model, to which the variables already point."""
+    """Return a context without `base_url` and without a model opener: the variables lead to the proxy."""
     config = {name: value for name, value in context.config.items() if name != "base_url"}
     if isinstance(own := config.get("agent_options"), dict):
         config["agent_options"] = {name: own[name] for name in own if name != "base_url"}

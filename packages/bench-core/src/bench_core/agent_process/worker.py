@@ -43,16 +43,17 @@ _ASKED = ("view", "check", "check_environment", "check_model")
 
 
 def serve(incoming: IO[bytes], outgoing: Outgoing) -> int:
-    """Carry out the run's order; return the exit code.
+    """Carry out the run's order, such as to run the agent, and send the outcome; return the exit code.
 
-    The caller must redirect standard output and error: agents print.
+    An order that fails is an outcome, too; the code is 1 only if the run's messages cannot be read. The caller must
+    redirect standard output and error: agents print.
     """
     connection = Connection(incoming, outgoing)
     try:
         order = connection.order()
         if order is None:
             return 0
-        connection.send(_last_line(order, connection))
+        connection.send(_carried_out(order, connection))
     except FrameError as error:
         print(f"bench-core agent-process: {error}", file=sys.stderr)  # noqa: T201  # to its log
         return 1
@@ -76,7 +77,7 @@ def leave(code: int) -> None:
     os._exit(code)
 
 
-def _last_line(order: dict[str, Any], connection: Connection) -> bytes:
+def _carried_out(order: dict[str, Any], connection: Connection) -> bytes:
     """Carry out the order and return the last line to send."""
     try:
         for guide in order.get("guides") or ():
@@ -132,7 +133,7 @@ async def _work(agent: Agent, order: dict[str, Any], connection: Connection) -> 
         loop.call_later(seconds, sign)
 
     def note_own_stop(event: str, arguments: tuple[Any, ...]) -> None:
-        """Report that the agent stops itself; if others stop the process, its pipe stays silent."""
+        """Report that the agent sends a stop signal, to any process; if others stop it, its pipe stays silent."""
         if event in {"os.kill", "os.killpg"} and arguments[1] in _STOPPING:
             connection.send(encode_line("stops"))
 

@@ -147,7 +147,7 @@ class Conversation:
 
     @property
     def _output(self) -> int:
-        """How much a reply may have: of a small window, a quarter."""
+        """The most tokens a reply may have: a quarter of the window, within fixed bounds."""
         return min(_MOST_OUTPUT, max(_LEAST_OUTPUT, (self.window or 4 * _MOST_OUTPUT) // 4))
 
     def _kept(self) -> tuple[Message, ...]:
@@ -181,6 +181,7 @@ class Conversation:
 
         Raises:
             AgentError: Nothing more can be left out.
+            ModelError: The provider refused that many pictures, and nothing more can be left out.
         """
         self.overflows += 1
         output, tokens = self._output, self._tokens()

@@ -88,16 +88,18 @@ class ToolCalling(Dialect):
 
 
 def images_kept(model: str, asked: int | Literal["all"] | None) -> int | None:
-    """Return the number of latest screenshots to send: as asked for, else five, for Claude all.
+    """Return the number of latest screenshots to send, None for all: as asked for, else five, for Claude all.
 
     Claude's requests are read from its cache at a tenth of the price as long as earlier turns stay as they were.
 
     Raises:
-        InputError: The model demands that they do, and a number was asked for.
+        InputError: A number was asked for, and the model demands that earlier turns stay as they were.
     """
     provider, _, name = model.partition(":")
-    if asked is None or asked == "all":
-        return None if asked or provider == "anthropic" else _IMAGES
+    if asked == "all":
+        return None
+    if asked is None:
+        return None if provider == "anthropic" else _IMAGES
     if any(each.append_only and each.speaks(provider, name) for each in all_dialects().values()):
         raise InputError(
             f"{model} demands that earlier turns stay as they were: leave out the option images"

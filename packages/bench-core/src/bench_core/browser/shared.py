@@ -23,7 +23,7 @@ _CLOSE_S = 15.0
 
 
 class SharedChromium:
-    """One Chromium, opened in an asyncio task: it ends with `close`, or when the loop cancels its tasks.
+    """One Chromium, opened in an asyncio task: `close`, `retire` or the cancellation of that task ends it.
 
     Args:
         options: Start options; files that these hide are hidden from all contexts.

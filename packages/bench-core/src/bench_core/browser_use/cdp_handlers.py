@@ -98,7 +98,7 @@ def _outcome(handler: Handler, event: Any, session_id: str | None) -> Any:
 
 
 def _adding(register: Callable[..., None]) -> Callable[..., None]:
-    """Return a `register` that adds a handler where cdp-use's own would replace it."""
+    """Return a `register` that adds a handler of `SHARED_EVENTS`; of other events it replaces the last one."""
 
     def add(self: Any, method: str, callback: Handler) -> None:
         present = self._handlers.get(method)

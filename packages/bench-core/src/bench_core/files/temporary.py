@@ -140,7 +140,9 @@ def shared_folder(folder: Path) -> Path:
 
 
 def folder_for_sockets(wanted: Path, name: str) -> Path:
-    """Make `wanted`, or a folder of a shorter path if that of a socket `name` in it would be too long.
+    """Make a folder for a socket called `name`, and return it.
+
+    It is `wanted`, if the system allows a socket's path of that length, else one in a folder of a short path.
 
     Raises:
         InputError: No place has a shorter path.
@@ -148,10 +150,11 @@ def folder_for_sockets(wanted: Path, name: str) -> Path:
     if sys.platform == "win32" or _fits(wanted, name):
         wanted.mkdir()
         return wanted
-    for each in map(Path, filter(None, (*_SHORT, os.environ.get("XDG_RUNTIME_DIR")))):
+    for root in map(Path, filter(None, (*_SHORT, os.environ.get("XDG_RUNTIME_DIR")))):
         with contextlib.suppress(OSError):
-            sweep_leftovers(each)
-            made = owned_folder(_PREFIX, each)
+            # a start sweeps the folder that TMPDIR names, and this may be another one
+            sweep_leftovers(root)
+            made = owned_folder(_PREFIX, root)
             if _fits(made, name):
                 return made
             made.rmdir()

@@ -75,17 +75,20 @@ async def stop_machines(
         MachineBusyError: A live owner holds it.
         MachineError: Some machines are still there.
     """
-    by_name = {each.name: each for each in _providers(folder, None)}
+    providers = {each.name: each for each in _providers(folder, None)}
     there = await list_machines(folder)
-    chosen = {each.name: each for name in names for each in there if name in {each.name, each.key}}
-    missing = [name for name in names if not any(name in {m.name, m.key} for m in chosen.values())]
-    if missing:
-        raise InputError(f"no machine is called {missing[0]!r}: {_known(there)}")
+    chosen: dict[str, Machine] = {}
+    for name in names:
+        called_so = [each for each in there if name in {each.name, each.key}]
+        if not called_so:
+            raise InputError(f"no machine is called {name!r}: {_known(there)}")
+        chosen |= {each.name: each for each in called_so}
     for each in chosen.values():
+        provider = providers[each.provider]
         # machines that no journal records may have no owner
-        lease = by_name[each.provider].leases.read(each.owner) if each.owner else None
-        kept = lease is not None and lease.pid is None
-        await by_name[each.provider].stop(each, even_held=even_held or kept)
+        lease = provider.leases.read(each.owner) if each.owner else None
+        kept_for_later = lease is not None and lease.pid is None
+        await provider.stop(each, even_held=even_held or kept_for_later)
     return list(chosen.values())
 
 

@@ -63,7 +63,7 @@ async def reap(parts: Parts, now: datetime) -> Reaped:
             continue
         entry_of = entries.get(name)
         if entry_of is None or entry_of.ended:
-            if _past(parts, found, entry_of, now):
+            if _grace_is_over(parts, found, entry_of, now):
                 condemned[name] = None
             else:
                 kept += 1
@@ -73,8 +73,16 @@ async def reap(parts: Parts, now: datetime) -> Reaped:
 async def _remove_all(
     parts: Parts, condemned: Mapping[str, JournalLine | None], kept: int, now: datetime
 ) -> Reaped:
+    """Remove the condemned machines, and end the entries of those that are gone.
+
+    Args:
+        parts: The backend, the journal and the leases.
+        condemned: By name, the journal's line about the end of a machine; None for one without a valid entry.
+        kept: How many machines were left alone, for the result.
+        now: The time of the decision.
+    """
     seen = await parts.backend.find() if condemned else ()
-    # a recorded machine whose name another program uses by now is gone
+    # a recorded machine whose name another program uses by now is gone, and the other's is left alone
     others = {
         each.name
         for each in seen
@@ -115,7 +123,7 @@ def _abandoned(parts: Parts, entry: Entry, now: datetime) -> bool:
     return now >= entry.last.at + timedelta(seconds=grace_s)
 
 
-def _past(parts: Parts, found: Found, entry: Entry | None, now: datetime) -> bool:
+def _grace_is_over(parts: Parts, found: Found, entry: Entry | None, now: datetime) -> bool:
     """Whether the grace time of something without a valid entry is over."""
     since = entry.last.at if entry is not None else found.since
     return since is None or now >= since + timedelta(seconds=parts.waits.grace_s)

@@ -106,7 +106,7 @@ class ModelError(EnvironmentFaultError):
 
 
 def classify(error: BaseException, provider: str, redact: Callable[[str], str] = str) -> ModelError:
-    """Turn an SDK's exception into a `ModelError` without secrets."""
+    """Turn an SDK's exception into a `ModelError`, its message passed through `redact`."""
     for each in causes(error):  # an SDK may have wrapped one of ours in its own
         if isinstance(each, ModelError):
             return each

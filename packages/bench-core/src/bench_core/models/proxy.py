@@ -134,7 +134,7 @@ class TrialProxy:
         self.slots = asyncio.Semaphore(1 if getattr(meter, "bounded", True) else _AT_ONCE)
 
     def take(self, usage: Usage) -> bool:
-        """Whether usage that the agent reports itself was already counted here."""
+        """Match usage that the agent reports with calls counted here; return whether enough were left to match."""
         calls = max(1, usage.requests)
         with self._lock:
             known = self._unreported >= calls
@@ -150,7 +150,7 @@ class TrialProxy:
         return self.refused
 
     def spend(self, usage: Usage, cost_usd: float | None) -> None:
-        """Report a call to the meter."""
+        """Report a call to the meter; if the budget is spent, refuse further calls."""
         with self._lock:
             self._unreported += usage.requests
         try:

@@ -57,7 +57,7 @@ class Responder:
         self._open = False
 
     async def write(self, data: bytes) -> None:
-        """Write bytes and wait until there is room for more."""
+        """Write bytes and wait until there is room for more; ignore a lost connection."""
         try:
             self._writer.write(data)
             await self._writer.drain()

@@ -120,6 +120,7 @@ class AttachedBackend(FolderBackend):
             await self._await_guest(name, asked)
             await set_clock(asked, self._values(name))
             await self.save(name, INITIAL)
+            # from here on `remove` brings it back to that state
             (self._folders.folder / name / "saved").touch()
         except MachineError:
             with contextlib.suppress(MachineError):

@@ -110,7 +110,7 @@ class ProcessBackend(FolderBackend):
         return health
 
     async def soil(self, name: str, mark: str) -> None:
-        """Write `mark` into the folder in which the process works.
+        """Write `mark` into the folder in which the process works: a reset that leaves it there did nothing.
 
         Raises:
             MachineError: The machine is gone, or the disk is full.

@@ -34,14 +34,14 @@ def problems_of(
 ) -> str:
     """Return the misfits, each with its place, as a part of a sentence.
 
-    Unknown names come first: a field that does not exist says more than that another is missing, which it often
-    is, misspelt. Only values that are numbers or one of a few words are shown: others may be keys.
+    Unknown names come first: an unknown name is often a missing field misspelt, and says more than that the field is
+    missing. Only values that are numbers or one of a few words are shown: others may be keys.
 
     Args:
         error: The error of pydantic.
         model: The validated model, for the nearest name of an unknown one.
         most: How many problems to name.
-        kind: The meaning of a name.
+        kind: What the text calls a name: `field`, `option`, `setting`.
 
     >>> from bench_core.records import TrialKey
     >>> from pydantic import ValidationError

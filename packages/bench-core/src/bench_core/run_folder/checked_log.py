@@ -134,7 +134,7 @@ class CheckedLog(Generic[R]):
         """Sync and close the file; safe to call twice.
 
         Args:
-            sealed: Whether the value of `seal` was written down, which proves more than `<name>.end` does.
+            sealed: Whether the value of `seal` was written down; `<name>.end`, which proves less, is removed then.
         """
         self._end_file.close()
         if sealed:

@@ -39,7 +39,7 @@ class Unfinished:
     alone: bool
 
     def exhausts(self, attempts: int) -> bool:
-        """Whether a trial that may be tried `attempts` times is given up."""
+        """Whether to give up a trial: `attempts` or more in a row never ended, the last of them alone."""
         return self.alone and len(self.attempts) >= attempts
 
 

@@ -84,7 +84,7 @@ def handlers_given_back(*, ever: bool = True) -> Iterator[None]:
 
 
 def _leave_terminal() -> None:
-    """Discard output to a closed terminal, to which writing is an error."""
+    """Discard output to a terminal after its hangup, when writing to it may be an error."""
     nowhere = os.open(os.devnull, os.O_WRONLY)
     for stream in (1, 2):
         with contextlib.suppress(OSError):

@@ -109,10 +109,10 @@ class LeasedLocks:
     async def acquire(
         self, resources: Sequence[Resource], on_wait: Callable[[Resource], None]
     ) -> Held:
-        """Wait until all `resources` are held; call `on_wait` once for each that is not free.
+        """Wait until all `resources` are held; call `on_wait` for each taken here, and for all if the lease waits.
 
         Raises:
-            EnvironmentFaultError: The broker does not answer.
+            EnvironmentFaultError: The broker does not answer for `patience_s` seconds.
         """
         here = await self._here.acquire(resources, on_wait)
         return await self.lease(resources, on_wait, here) if resources else here
@@ -126,7 +126,7 @@ class LeasedLocks:
         """Wait until all `resources` are held in the cluster; `here` is given back together with them.
 
         Raises:
-            EnvironmentFaultError: The broker does not answer.
+            EnvironmentFaultError: The broker does not answer for `patience_s` seconds.
         """
         name = f"{self._owner}/{secrets.token_hex(8)}"
         leased = _Leased(self, name, claim_of(resources), here)

@@ -63,11 +63,11 @@ def seal(
     protected: Iterable[str] = (),
     again: bool = False,
 ) -> str:
-    """Hide files and folders from this process for good; return the way used.
+    """Hide files and folders from this process for good; return the way used, `USERS` or `MOUNTS`.
 
     The process must have one thread. It loses all capabilities, and its children gain none by setuid programs. Hidden
     folders and files look empty, except for the `needed` ones. `protected` folders become read-only if the system
-    allows it. With `again`, root keeps the one capability that it needs to enter another user namespace later.
+    allows it. With `again`, the process keeps the one capability that root needs to enter another user namespace later.
 
     Raises:
         OSError: The system refuses, or a hidden folder is itself needed. Files may then be hidden, but not for good.
@@ -96,9 +96,10 @@ def seal(
 
 
 def set_apart(place: str, needed: Iterable[str]) -> None:
-    """Hide all in the folder `place` but `needed` for good, and limit signals to this process's children.
+    """Hide all in the folder `place` but `needed` for good; let this process signal only itself and its children.
 
-    For one of several sealed processes that must not reach each other. Steps that the system refuses are left out.
+    For one of several sealed processes that must not reach each other: it may not set the limits of other processes
+    either. Steps that the system refuses are left out.
     """
     with contextlib.suppress(OSError):
         seal([place], needed=needed)
@@ -114,18 +115,22 @@ def _keep_limits_inside() -> None:
     if os.uname().machine not in _PRLIMIT:
         return
     architecture, number, in_32_bits = _PRLIMIT[os.uname().machine]
+    # A program for the kernel, which runs it before each system call. A step is its kind, how many steps to skip if
+    # the loaded value equals the operand, how many if not, and the operand. A load's operand is an offset in
+    # `seccomp_data`, of 32 bits: the call's number at 0, the architecture at 4, six arguments of 64 bits from 16 on.
+    # prlimit64(pid, resource, new limit, old limit): a pid of 0 is the caller, a new limit of NULL only asks.
     steps = (
-        (_LOAD, 0, 0, 0),
-        (_JUMP_IF, 3, 0, in_32_bits),
-        (_JUMP_IF, 0, 8, number),
-        (_LOAD, 0, 0, 4),
-        (_JUMP_IF, 0, 6, architecture),
-        (_LOAD, 0, 0, 16),
-        (_JUMP_IF, 4, 0, 0),  # its own
-        (_LOAD, 0, 0, 32),
-        (_JUMP_IF, 0, 3, 0),
-        (_LOAD, 0, 0, 36),
-        (_JUMP_IF, 0, 1, 0),  # it only looks
+        (_LOAD, 0, 0, 0),  # the call
+        (_JUMP_IF, 3, 0, in_32_bits),  # prlimit64 of 32 bits: on to the pid
+        (_JUMP_IF, 0, 8, number),  # another call: allow
+        (_LOAD, 0, 0, 4),  # the architecture
+        (_JUMP_IF, 0, 6, architecture),  # another one, where the number means another call: allow
+        (_LOAD, 0, 0, 16),  # the pid
+        (_JUMP_IF, 4, 0, 0),  # its own limits: allow
+        (_LOAD, 0, 0, 32),  # the new limit's address, lower half
+        (_JUMP_IF, 0, 3, 0),  # there is one: refuse
+        (_LOAD, 0, 0, 36),  # upper half
+        (_JUMP_IF, 0, 1, 0),  # there is one: refuse; else it only looks: allow
         (_RETURN, 0, 0, _SECCOMP_ALLOW),
         (_RETURN, 0, 0, _SECCOMP_ERRNO | errno.EPERM),
     )

@@ -82,9 +82,9 @@ class ServerToken:
 
     @contextlib.contextmanager
     def handed(self, url: str, *, page: bool = False) -> Iterator[str]:
-        """Hand a token that was made over to this user's programs while the server at `url` runs.
+        """Give a newly made token to this user's programs, in a file, while the server at `url` runs.
 
-        Yields how one asks, for the user. With `page` the file is a page that leads a browser to `url`,
+        Yields how to send requests, in words. With `page` the file is a page that leads a browser to `url`,
         which has the token.
 
         Raises:

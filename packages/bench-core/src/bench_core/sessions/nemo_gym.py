@@ -44,8 +44,16 @@ class _Row(Record):
 
 
 @dataclass
-class _ClientSession:
-    """One client's session."""
+class _Client:
+    """A client and its session.
+
+    Attributes:
+        name: The value of its cookie, and its `env_id`.
+        row: The row of its episode.
+        reward: Of the episode, once it is over; None without a score.
+        fault: Why the episode has no score.
+        task: What the agent was asked; tells in which form an answer is.
+    """
 
     name: str
     session: AsyncSession
@@ -70,18 +78,18 @@ class NemoGymServer:
         self.benchmark = benchmark
         self._settings = settings
         self._limits = limits or Limits()
-        self._places: dict[str, _ClientSession] = {}
+        self._clients: dict[str, _Client] = {}
 
     async def handle(self, exchange: Exchange) -> None:
         """Answer one request."""
         try:
             await self._answer(exchange)
         except RefusedError as error:
-            place = self._places.get(exchange.cookie(COOKIE) or "")
-            if place is None:
+            client = self._clients.get(exchange.cookie(COOKIE) or "")
+            if client is None:
                 raise
             # a model that calls a tool that does not exist, or wrongly, keeps its session
-            await exchange.answer(error.status, {"detail": str(error)}, _cookie(place.name))
+            await exchange.answer(error.status, {"detail": str(error)}, _cookie(client.name))
 
     async def _answer(self, exchange: Exchange) -> None:
         method, path = exchange.request.method, exchange.path
@@ -94,16 +102,16 @@ class NemoGymServer:
             await self._seed(exchange)
         elif (method, path) == ("POST", "/step"):
             body = await exchange.body()
-            place = self._place(exchange, body)
+            client = self._client_of(exchange, body)
             given = body.get("action", {name: body[name] for name in body if name != "env_id"})
             if isinstance(given, str):
                 with suppress(ValueError, RecursionError):
                     given = json.loads(given)
-            await exchange.answer(200, await self._acted(place, given), _cookie(place.name))
+            await exchange.answer(200, await self._acted(client, given), _cookie(client.name))
         elif (method, path) == ("POST", "/verify"):
             await self._verify(exchange)
         elif (method, path) == ("POST", "/close"):
-            await self._close_place(exchange.cookie(COOKIE))
+            await self._end(exchange.cookie(COOKIE))
             await exchange.answer(200, {"message": "closed"})
         elif (method, path) == ("POST", "/aggregate_metrics"):
             await exchange.answer(200, _metrics(await exchange.body()))
@@ -112,7 +120,7 @@ class NemoGymServer:
 
     async def close(self) -> None:
         """End all sessions."""
-        await asyncio.gather(*(self._close_place(each) for each in list(self._places)))
+        await asyncio.gather(*(self._end(each) for each in list(self._clients)))
 
     async def _seed(self, exchange: Exchange) -> None:
         body = await exchange.body()
@@ -122,45 +130,45 @@ class NemoGymServer:
             )
         except ValidationError as error:
             raise RefusedError(422, str(error.errors(include_url=False)[0]["msg"])) from error
-        place = self._places.get(exchange.cookie(COOKIE) or "")
-        if place is None:
+        client = self._clients.get(exchange.cookie(COOKIE) or "")
+        if client is None:
             await self._drop_finished()
-            if len(self._places) >= self._limits.sessions:
+            if len(self._clients) >= self._limits.sessions:
                 raise RefusedError(503, f"all {self._limits.sessions} sessions are in use")
             name = secrets.token_urlsafe(24)
-            place = _ClientSession(name, AsyncSession(self.benchmark, self._settings))
-            self._places[name] = place
-        place.row, place.reward, place.fault = row, None, None
-        answer: dict[str, Any] = {"env_id": place.name}
+            client = _Client(name, AsyncSession(self.benchmark, self._settings))
+            self._clients[name] = client
+        client.row, client.reward, client.fault = row, None, None
+        answer: dict[str, Any] = {"env_id": client.name}
         try:
-            step = await place.session.reset(row.task_id, row.seed)
-            place.task = step.task
+            step = await client.session.reset(row.task_id, row.seed)
+            client.task = step.task
             answer |= {"observation": shown(step, row.view)}
-            answer |= {"goal": place.session.state.goal, "error": None}
+            answer |= {"goal": client.session.state.goal, "error": None}
         except EpisodeError as error:
-            place.fault = error
+            client.fault = error
             answer |= {"observation": None, **_masked(error)}
         except InputError as error:
-            await self._close_place(place.name)
+            await self._end(client.name)
             raise RefusedError(422, str(error)) from error
-        await exchange.answer(200, answer, _cookie(place.name))
+        await exchange.answer(200, answer, _cookie(client.name))
 
-    async def _acted(self, place: _ClientSession, given: Any) -> dict[str, Any]:
-        if place.fault is not None:
-            return _without_score(place.fault)
+    async def _acted(self, client: _Client, given: Any) -> dict[str, Any]:
+        if client.fault is not None:
+            return _without_score(client.fault)
         try:
-            step = await place.session.step(read_action(given))
+            step = await client.session.step(read_action(given))
         except EpisodeError as error:
-            place.fault = error
+            client.fault = error
             return _without_score(error)
         except BenchError as error:
             # the agent reads its own mistakes
             return {"observation": None, "done": False, "error": str(error)}
         if step.done:
-            place.reward = float(step.reward)
+            client.reward = float(step.reward)
         # Rewards of steps are summed by some agents, so only the last one is other than 0.
         return {
-            "observation": shown(step, place.row.view),
+            "observation": shown(step, client.row.view),
             "reward": float(step.reward),
             "done": step.done,
             "terminated": step.done,
@@ -171,41 +179,41 @@ class NemoGymServer:
 
     async def _verify(self, exchange: Exchange) -> None:
         body = await exchange.body()
-        place = self._place(exchange, body)
-        if place.reward is None and place.fault is None:
+        client = self._client_of(exchange, body)
+        if client.reward is None and client.fault is None:
             try:
                 answer: JsonValue = _answer_in(body)
-                if place.task is not None and isinstance(answer, str):
-                    answer = answer_from_text(place.task, answer)
-                result = await place.session.score(answer)
-                place.reward = float(result.score or 0.0)
+                if client.task is not None and isinstance(answer, str):
+                    answer = answer_from_text(client.task, answer)
+                result = await client.session.score(answer)
+                client.reward = float(result.score or 0.0)
             except EpisodeError as error:
-                place.fault = error
-        verdict: dict[str, Any] = {"reward": place.reward, "mask_sample": False}
-        if place.fault is not None:
-            verdict = _masked(place.fault)
+                client.fault = error
+        verdict: dict[str, Any] = {"reward": client.reward, "mask_sample": False}
+        if client.fault is not None:
+            verdict = _masked(client.fault)
         # a row that is verified again must not bring the reward that it was given before
         row = {key: value for key, value in body.items() if key != "reward"}
-        await exchange.answer(200, {**row, **verdict}, _cookie(place.name))
+        await exchange.answer(200, {**row, **verdict}, _cookie(client.name))
 
-    def _place(self, exchange: Exchange, body: dict[str, Any]) -> _ClientSession:
-        place = self._places.get(str(body.get("env_id") or exchange.cookie(COOKIE) or ""))
-        if place is None:
+    def _client_of(self, exchange: Exchange, body: dict[str, Any]) -> _Client:
+        client = self._clients.get(str(body.get("env_id") or exchange.cookie(COOKIE) or ""))
+        if client is None:
             raise RefusedError(404, "there is no such session: call /seed_session first")
-        return place
+        return client
 
-    async def _close_place(self, name: str | None) -> None:
-        place = self._places.pop(name or "", None)
-        if place is not None:
-            await place.session.close()
+    async def _end(self, name: str | None) -> None:
+        client = self._clients.pop(name or "", None)
+        if client is not None:
+            await client.session.close()
 
     async def _drop_finished(self) -> None:
         """Make room: a client that got its verdict may never close."""
-        if len(self._places) < self._limits.sessions:
+        if len(self._clients) < self._limits.sessions:
             return
-        for name, place in list(self._places.items()):
-            if place.session.state.phase == "over":
-                await self._close_place(name)
+        for name, client in list(self._clients.items()):
+            if client.session.state.phase == "over":
+                await self._end(name)
                 return
 
 

@@ -22,6 +22,7 @@ AGENT = "session"
 """The agent in the records of episodes: the session's caller."""
 
 _PREPARED_FOR = "do-nothing"
+"""The agent for which a run is prepared: one that needs no model and no key, as the session's caller acts instead."""
 
 
 @dataclass(frozen=True)
@@ -76,7 +77,7 @@ def open_world(
 
     Args:
         name: The benchmark's, or `module:Class`.
-        settings: How.
+        settings: The world, the limits of episodes and the benchmark's own options.
         purpose: Whether episodes will begin, or only the tasks are wanted.
 
     Raises:

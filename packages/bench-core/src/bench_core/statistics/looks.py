@@ -133,7 +133,7 @@ def plan_looks(
         unscored: See `LookPlan`.
 
     Raises:
-        NotEstimableError: There are fewer than two clusters per look of tasks with a baseline.
+        NotEstimableError: There is no look, or fewer than two clusters per look of tasks with a baseline.
     """
     homes: dict[Hashable, list[str]] = {}
     for task in tasks:

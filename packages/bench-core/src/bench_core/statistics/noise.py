@@ -24,7 +24,7 @@ class Noise(Record):
     Attributes:
         rate: Mean over tasks of each task's mean over its trials.
         tasks: Tasks with a score.
-        trials: Trials per task, in the mean.
+        trials: Harmonic mean of the trials per task.
         template: Variance between templates; 0 if no template has two tasks.
         task: Variance between tasks (of one template).
         trial: Variance between trials of one task.

@@ -72,6 +72,7 @@ def tango(gained: int, lost: int, n: int, *, level: float = 0.95) -> Interval:
 
     Raises:
         NotEstimableError: `n` is 0.
+        ValueError: `gained` and `lost` do not fit into `n`, or `level` is not between 0 and 1.
 
     >>> print(tango(12, 2, 50))
     0.200 [0.061, 0.345]
@@ -134,7 +135,7 @@ def newcombe(successes: int, n: int, others: int, other_n: int, *, level: float 
 
 
 class PairedT(NamedTuple):
-    """Mean difference between clusters' totals, with its standard error and p-values.
+    """Mean over tasks of paired differences, with its standard error over clusters and p-values.
 
     `p_value` is two-sided; `p_drop` one-sided, small when the mean is below zero. `df` is the
     effective number of clusters - 1.

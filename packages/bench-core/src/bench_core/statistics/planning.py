@@ -103,7 +103,7 @@ class Variability(Record):
         these is estimated, too.
 
         Raises:
-            NotEstimableError: No task has two trials, all outcomes are equal, or some are not rates.
+            NotEstimableError: There are fewer than two tasks, none has two trials, or outcomes are equal or no rates.
 
         >>> Variability.of({"a": [1, 1], "b": [0, 1], "c": [0, 0]}).alike
         0.5

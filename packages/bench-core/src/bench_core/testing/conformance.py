@@ -250,7 +250,7 @@ class JudgeConformance:
 
     @pytest.fixture
     def failing_judge(self) -> Judge | None:
-        """Return the judge with a model that does not answer."""
+        """Return the judge with a model that does not answer, or None if it calls none."""
         raise NotImplementedError
 
     @pytest.fixture
@@ -298,7 +298,7 @@ class ReporterConformance:
 
     @pytest.fixture
     def runs(self, tmp_path: Path) -> Sequence[Path]:
-        """Return two run folders; a goal in the first holds markup."""
+        """Return two run folders; a goal in each holds markup."""
         first, *others = make_tasks(8)
         hostile = first.model_copy(update={"goal": "<script>alert('goal')</script> & more"})
         return [

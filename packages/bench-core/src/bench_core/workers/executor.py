@@ -100,8 +100,10 @@ class WorkerExecutor:
         self._leases = None if broker is None else LeasedLocks(broker, owner, locks)
         self.locks: MachineLocks = self._leases or locks
         self._incoming = Incoming(self._folder)
+        # attempts that wait for the number of a slot, the longest first
         self._waiting: dict[asyncio.Future[int], _Place] = {}
         self._all: dict[int, Slot] = {}
+        # by an attempt's token: the worker that holds its result until `kept`
         self._holders: dict[str, Link] = {}
         self._signs: asyncio.Task[None] | None = None
 

@@ -42,11 +42,11 @@ def read_calls(folder: Path) -> list[HarRequest] | str | None:
 
 
 def summary_of(calls: list[HarRequest] | str | None) -> dict[str, Any] | None:
-    """Summarise the requests of a trial; `None` if there are none.
+    """Summarize the requests of a trial; `None` if none were recorded.
 
     Returns:
-        `note` when they cannot be read; else `requests`, `failed`, `bytes`, `methods`, `hosts` (name,
-        requests, failed) and `failures` (status, method, URL).
+        `note` when they cannot be read; else `requests`, `failed`, `bytes`, the most frequent `methods` and
+        `hosts` (name, requests, failed), and the first `failures` (status, method, URL).
     """
     if calls is None:
         return None

@@ -79,7 +79,7 @@ def _trajectory(run: Source, task: Task, result: TrialResult, base: str) -> _Jso
 
 
 def _step(number: int, step: Step, folder: str | None) -> _Json:
-    """Write a step; values without a field in ATIF go to `extra`."""
+    """Write a step; `extra` holds all of it as Proctor stores it."""
     calls = [
         {
             "tool_call_id": f"{step.step}-{n}",

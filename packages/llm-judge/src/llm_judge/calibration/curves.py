@@ -35,11 +35,13 @@ def isotonic(scores: Sequence[float], labels: Sequence[bool]) -> tuple[list[floa
         by_score.setdefault(score, []).append(label)
     for score, here in by_score.items():  # equal scores are one pool from the start
         pools.append([float(sum(here)), float(len(here)), score * len(here)])
+        # joined until the last pool has a higher share of successes than the one before it
         while len(pools) > 1 and pools[-2][0] * pools[-1][1] >= pools[-1][0] * pools[-2][1]:
             last = pools.pop()
             pools[-1] = [one + other for one, other in zip(pools[-1], last, strict=True)]
     means = [total / n for _, n, total in pools]
     chances = [(hits + 0.5) / (n + 1) for hits, n, _ in pools]
+    # shrinking moves small pools more than large ones, so that a chance may now be below the one before it
     return means, [max(chances[: i + 1]) for i in range(len(chances))]
 
 

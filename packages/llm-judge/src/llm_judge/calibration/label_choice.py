@@ -18,9 +18,9 @@ from bench_core.records.judge import Verdict
 from bench_core.seeded import seeded
 from bench_core.statistics import Interval
 
-_DRAWS = 4_000
-_UNLIKELY = 0.05
-_LEAST = 2
+_DRAWS = 4_000  # of the simulation
+_UNLIKELY = 0.05  # a chance below which labels were not chosen at random
+_LEAST = 2  # labels that a verdict needs, unless it has fewer cases
 _EVERYWHERE = 0.7  # of the labels that a random choice would give each verdict
 _BELIEF = 1.5  # labels that the judge's own verdict counts for
 _BELIEVED = {"pass": 0.8, "fail": 0.2}
@@ -35,7 +35,7 @@ _GUESSES = {
 
 
 _Row = tuple[int, int, int, tuple[float, float]]
-"""Per verdict: cases, labeled successes, labels, and pseudo-counts of successes and failures."""
+"""Per verdict: cases, labelled successes, labels, and pseudo-counts of successes and failures."""
 
 
 class Selection(Record):
@@ -90,7 +90,7 @@ def stratified_rate(
 ) -> Interval:
     """Return the rate of success over these cases, each verdict corrected by its own labels.
 
-    Right also where the labels were chosen by verdict, as long as they are random within each. LabelledCase
+    Right also where the labels were chosen by verdict, as long as they are random within each. Labelled
     cases count as they are; the others of a verdict succeed with a rate estimated from its labels (Jeffreys
     prior), by simulation.
 
@@ -98,8 +98,8 @@ def stratified_rate(
         verdicts: Of all cases.
         labels: Case to whether it is a success.
         level: Nominal confidence.
-        believed: Count the verdict itself for a label and a half, of which four in five agree with it; for
-            labels of which `next_to_label` gave each verdict its share.
+        believed: Count the verdict itself as one and a half labels, four fifths of which agree with it; for
+            labels that `next_to_label` spread over the verdicts.
         seed: Of the simulation.
 
     Raises:
@@ -154,39 +154,42 @@ def next_to_label(
             known[stratum(each)].append(labels[each.case_id])
         elif each.outcome != "error":
             open_cases[stratum(each)].append(each.case_id)
-    drawn = {name: len(found) for name, found in known.items()}
+    labelled = {name: len(found) for name, found in known.items()}  # and chosen to be, below
     chosen: list[str] = []
     for cases in open_cases.values():
         cases.sort()
         rng.shuffle(cases)
-    share = _EVERYWHERE * (sum(drawn.values()) + count)
-    judged = {name: len(cases) + drawn.get(name, 0) for name, cases in open_cases.items()}
+    spread_evenly = _EVERYWHERE * (sum(labelled.values()) + count)
+    judged = {name: len(cases) + labelled.get(name, 0) for name, cases in open_cases.items()}
     total = sum(judged.values())
     while len(chosen) < count and any(open_cases.values()):
         name = max(
             (name for name, cases in open_cases.items() if cases),
             key=lambda each: (
-                max(0.0, share * judged[each] / total - drawn.get(each, 0)),
-                _gain(each, known[each], drawn.get(each, 0), len(open_cases[each])),
+                # how many labels it lacks of its even share; with all shares filled the gain decides
+                max(0.0, spread_evenly * judged[each] / total - labelled.get(each, 0)),
+                _gain(each, known[each], labelled.get(each, 0), len(open_cases[each])),
                 each,
             ),
         )
         chosen.append(open_cases[name].pop())
-        drawn[name] = drawn.get(name, 0) + 1
+        labelled[name] = labelled.get(name, 0) + 1
     return tuple(chosen)
 
 
-def _gain(name: str, known: Sequence[bool], drawn: int, left: int) -> float:
+def _gain(name: str, known: Sequence[bool], labelled: int, left: int) -> float:
     """How much variance one more label of a verdict takes away."""
     guess = _GUESSES.get(name, 0.5)  # until labels say otherwise
     rate = (sum(known) + 2 * guess) / (len(known) + 2)
     spread = rate * (1 - rate)
-    now = left**2 * spread / (drawn + 1) + left * spread
-    then = (left - 1) ** 2 * spread / (drawn + 2) + (left - 1) * spread
+    # variance of the number of successes among the cases left: the estimated rate's, and their own
+    now = left**2 * spread / (labelled + 1) + left * spread
+    then = (left - 1) ** 2 * spread / (labelled + 2) + (left - 1) * spread
     return now - then
 
 
 def _drawn(table: Sequence[_Row], n: int, rng: random.Random) -> float:
+    """Return one simulated rate of success over `n` cases."""
     total = 0.0
     for size, hits, known, (successes, failures) in table:
         left = size - known

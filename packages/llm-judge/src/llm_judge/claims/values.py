@@ -243,7 +243,7 @@ def _amounts(digits: str, locale: str | None) -> frozenset[Decimal]:
 
 
 def in_unit(amounts: Iterable[Decimal], written: str, unit: str) -> frozenset[Decimal] | None:
-    """Return measures in another unit; empty if it measures something else, None if it is unknown."""
+    """Convert from unit `written` to `unit`; empty if they measure different things, None if that is unknown."""
     if written == unit:
         return frozenset(amounts)
     units = _units()

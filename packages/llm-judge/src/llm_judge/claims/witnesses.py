@@ -458,6 +458,7 @@ class _Maker:
             yield _put(end, at.path, self._at(at).value)
 
     def _moved(self, one: Moved, want: bool, end: Any, at: _Place, names: _Names) -> Iterator[Any]:
+        """Yield states with a record of `one.source` in this place instead, or, unless `want`, with a new one."""
         if at.side != "end" or at.parent is None:
             return
         if not want:
@@ -466,6 +467,7 @@ class _Maker:
         for old in self._old(one.source, end):
             placed = _put(end, at.path, old.value)
             yield placed
+            # a record that has moved is no longer where it was
             if _value_or(placed, _path_to(old)) is not None:
                 yield without(placed, _path_to(old))
 

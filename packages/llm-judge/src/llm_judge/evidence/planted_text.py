@@ -42,10 +42,10 @@ _HIDDEN = re.compile(
 )
 _BASE64 = re.compile(r"(?:[A-Za-z0-9+/]{4}){12,}(?:[A-Za-z0-9+/]{2,3}={1,2})?")
 _LONGEST = 20_000  # characters of one text that are searched: bounds the work of the patterns
-_MOST = 20
-_SHOWN = 80
-_LEAST = 12  # no instruction is shorter
-_READABLE = 0.9
+_MOST = 20  # findings
+_SHOWN = 80  # characters of a text in its finding
+_LEAST = 12  # characters; no instruction is shorter
+_READABLE = 0.9  # of decoded bytes
 _ALIKE = str.maketrans(
     "\u0430\u0435\u043e\u0440\u0441\u0443\u0445\u0456\u0458\u0455\u0501\u0261\u04bb\u051b\u051d"
     "\u0391\u0392\u0395\u0396\u0397\u0399\u039a\u039c\u039d\u039f\u03a1\u03a4\u03a5\u03a7\u0475",
@@ -59,7 +59,7 @@ def scan(state: Any, below: Iterable[str] | None = None) -> tuple[Finding, ...]:
 
     Args:
         state: The document; object keys are read, too.
-        below: Look only below these pointers; by default everywhere.
+        below: Look only below these pointers, each with a slash at its end; by default everywhere.
     """
     wanted = None if below is None else tuple(below)
     texts = (
@@ -72,7 +72,10 @@ def scan(state: Any, below: Iterable[str] | None = None) -> tuple[Finding, ...]:
 
 
 def scan_shown(evidence: str) -> tuple[Finding, ...]:
-    """Return the same for the text of a pack: text that is not shown cannot mislead."""
+    """Return the same findings for evidence as a model is shown it: lines of JSON, each with its place as `at`.
+
+    Text of the state that is not shown cannot mislead.
+    """
     lines = (json.loads(line) for line in evidence.splitlines())
     texts = (
         (str(shown.get("at", "")), text)

@@ -136,8 +136,11 @@ def _number(value: Any) -> Any:
 def _in_text(
     pattern: re.Pattern[str], group: int, change: Callable[[str], str]
 ) -> Callable[[Any], Any]:
+    """Return the operator that changes what `group` of the pattern matches first in a text; it gives None elsewhere."""
+
     def operator(value: Any) -> Any:
         found = pattern.search(value) if isinstance(value, str) else None
+        # texts with a date or an id in them are left to the operators for those
         if found is None or _MOMENT.search(value) or _HEXES.search(value):
             return None
         return value[: found.start(group)] + change(found[group]) + value[found.end(group) :]

@@ -143,13 +143,14 @@ def _resemblance(app: str, state: Any) -> float:
     names = {str(key).replace("_", "").lower() for each in _configs(configs) for key in each}
     if app.lower() in names:
         return 2.0
-    known = shipped_schemas().apps.get(app)
-    if known is None or not isinstance(state, dict):
+    schema = shipped_schemas().apps.get(app)
+    if schema is None or not isinstance(state, dict):
         return 0.0
-    final, slices = state.get("finalstate"), known.name("finalstate")
-    if not isinstance(final, dict) or slices is None or not slices.fields or not final:
+    final, shape = state.get("finalstate"), schema.name("finalstate")
+    if not isinstance(final, dict) or shape is None or not shape.fields or not final:
         return 0.0
-    return len(final.keys() & slices.fields.keys()) / len(final.keys() | slices.fields.keys())
+    # the share of names in both, of all names
+    return len(final.keys() & shape.fields.keys()) / len(final.keys() | shape.fields.keys())
 
 
 def _of_app(
@@ -175,7 +176,7 @@ def _ids(definition: Definition, app: str, state: Any) -> Iterator[Symptom]:
     given = configured_for(state)
     if given and given != {definition.id}:
         yield _symptom("foreign_task", app, f"it was configured for {', '.join(sorted(given))}")
-    # a note only: all seven published states are such
+    # a note only: the task's id is empty in all seven published states
     elif given == set():
         yield _symptom("no_ids", app, "it never went through /config")
 
@@ -233,7 +234,7 @@ def _offset_minutes(action: Any) -> int | None:
     try:
         local = datetime.strptime(action["formattedTime"], "%m/%d/%Y, %I:%M:%S %p")  # noqa: DTZ007  # zone unknown
         seconds: float = (local - datetime(1970, 1, 1)).total_seconds() - action["timestamp"] / 1000  # noqa: DTZ001  # same
-        return round(seconds / 900) * 15
+        return round(seconds / 900) * 15  # zones differ by quarters of an hour
     except (KeyError, TypeError, ValueError, OverflowError):
         return None
 

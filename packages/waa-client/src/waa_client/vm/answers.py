@@ -10,6 +10,7 @@ from bench_core.records import Record, World
 _MOST_PIXELS = 64 * 2**20  # twice an 8K screen
 _UNPACKED_AT_ONCE = 2**20  # bounds memory: pixels may unpack to far more than the file
 _SIGNATURE = b"\x89PNG\r\n\x1a\n"
+# bytes of a chunk: its body's length, that and its type, and the checksum behind its body
 _LENGTH, _HEAD, _TAIL = 4, 8, 4
 _HEADER_BYTES = 13  # width, height and five bytes of format
 
@@ -75,6 +76,7 @@ class WindowView(Record):
             left, top, width, height, which is the same while the main monitor starts at 0, 0.
         windows: Titles of all windows.
         clipboard: The text that code blocks copied last.
+        human_input: The server's text on questions that code blocks put to a person.
         image: The window as PNG.
     """
 

@@ -88,7 +88,7 @@ def cookie_path(
 
 
 def visited(env: EvaluationContext, path: str, dest: str) -> list[Any] | None:
-    """Return the history (URL, title, time) of a profile; None if it cannot be read."""
+    """Return a profile's history (URL, title, microseconds since 1601); None if it cannot be read."""
     return or_else(
         None, _rows, env, path, dest, "urls", "SELECT url, title, last_visit_time FROM urls"
     )

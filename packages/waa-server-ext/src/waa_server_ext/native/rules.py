@@ -241,7 +241,7 @@ def _next_monday(now: datetime) -> datetime:
 
 
 def _monday_in_four_months(now: datetime) -> datetime:
-    """From September on the year changes; in August vanilla asks for month 0, which raises."""
+    """Return the first Monday of the month in four months; in August, vanilla's month 0 raises ValueError."""
     year = now.year + 1 if now.month >= 9 else now.year  # September
     first = datetime(year, (now.month + 4) % 12, 1)  # noqa: DTZ001  # vanilla's clock is naive
     return first + timedelta(days=(7 - first.weekday()) % 7)

@@ -132,7 +132,16 @@ def _execute(
     shell: Any = False,  # a parameter of tasks
     until: Mapping[str, Any] | None = None,
 ) -> None:
-    """Run a command; with `until`, repeat it until the outcome is as wanted."""
+    """Run a command; with `until`, repeat it until the outcome is as wanted.
+
+    Args:
+        run: The step's VM and the list of its refusals, to which `run.post` adds.
+        command: A text or a list of words.
+        stdout: Name of a file of the task's cache that gets the output; empty for none.
+        stderr: Likewise for the error output.
+        shell: Whether the VM's shell runs it.
+        until: `returncode`, or a part of `stdout` or `stderr`; one of them is enough.
+    """
     _need(command, "Execute")
     # cmd.exe does not know Stop-Process: upstream's step has no effect on Windows
     if run.env.fidelity == "fixed" and list(command)[:1] == ["Stop-Process"]:

@@ -21,13 +21,14 @@ _ABSOLUTE = re.compile(r"\$([A-Z]{1,3})\$(\d+)(?::\$([A-Z]{1,3})\$(\d+))?")
 
 
 def cell_value(path: str, sheet: str, coordinate: str) -> Any:
-    """Return a cell's stored value: a number, a text, or None for anything else.
+    """Return a cell's stored value, a number or a text; None for anything else, and if the file is no archive.
 
     Raises:
         KeyError: The sheet does not exist; sheets are found by their id, as upstream does.
     """
     try:
         with zipfile.ZipFile(check_archive(path)) as archive:
+            # a workbook without texts has no list of them
             strings = or_else(None, _shared_strings, archive)
             root = parsed_sheet(archive, sheet)
     except zipfile.BadZipFile:

@@ -12,7 +12,7 @@ _MAY_REPEAT = ("MAX_REPEAT", "MIN_REPEAT", "POSSESSIVE_REPEAT")
 
 
 def example(pattern: str, filler: str = "") -> str:
-    """Return a text that `pattern` matches as a whole; `filler` is used where any text matches.
+    """Return a text that `pattern` matches as a whole; `filler` stands for each `.` that may be absent (`.*`).
 
     The text of a positive look-ahead is written in its place, that of a negative one is left out, which
     suffices where a part that matches anything follows.

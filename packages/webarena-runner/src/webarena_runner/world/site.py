@@ -113,17 +113,20 @@ class StandInSite(ABC):
             session = known or VisitorSession()
             if session.user is None and self._may_pass_by_header(request):
                 session.user = self.account.user
-            visit, (handler, values) = Visit(request, session), found
+            visit = Visit(request, session)
+            handler, values = found
             response: Response
             if request.method != "GET" and not self._token_is_right(visit):
                 forged = "<!doctype html><title>Invalid token</title><h1>Invalid form token</h1>"
                 response = html(forged, 403)
             else:
                 response = handler(self, visit, **values)
+            # a login gives the session a new id
             if known is None or session.ident not in self._sessions:
                 self._sessions[session.ident] = session
                 if len(self._sessions) > _SESSIONS:
-                    del self._sessions[next(iter(self._sessions))]
+                    oldest = next(iter(self._sessions))
+                    del self._sessions[oldest]
                 response.with_cookie(self.session_cookie, session.ident)
             return response
 

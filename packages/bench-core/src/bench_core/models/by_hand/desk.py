@@ -188,7 +188,7 @@ class _DeskHandler(BoundedHandler):
         self._json({})
 
     def _request(self, key: str, after: str) -> None:
-        """Answer with a conversation's next request after turn `after`, once there is one."""
+        """Answer with a conversation's next request after turn `after`, or none if none comes in `_LOOK_S` seconds."""
         end = time.monotonic() + _LOOK_S
         with self.server.news:
             found = self.server.conversations.get(key)

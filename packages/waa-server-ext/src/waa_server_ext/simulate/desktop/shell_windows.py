@@ -76,7 +76,7 @@ class Background(ShellWindow):
         return self.view.press(key, mods)
 
     def typed(self, text: str) -> bool:
-        """Select an icon by its name."""
+        """Select the first icon whose name begins with `text`; return whether there is one."""
         return self.view.select_by_name(text)
 
     def _clear(self) -> None:
