@@ -234,6 +234,14 @@ def test_the_next_labels_go_where_the_judge_is_unsure_and_are_not_asked_twice() 
     assert next_to_label(verdicts, {}, 20) == first
 
 
+def test_labels_of_cases_of_which_the_judge_said_nothing_choose_no_others() -> None:
+    verdicts, truth = judged(seeded(4), 200)
+    failed = [each.model_copy(update={"outcome": "error"}) for each in verdicts[:60]]
+    labels = {each.case_id: truth[each.case_id] for each in failed}
+    chosen = next_to_label([*failed, *verdicts[60:]], labels, 20)
+    assert chosen == next_to_label(verdicts[60:], {}, 20)
+
+
 class Form(HTMLParser):
     def __init__(self) -> None:
         super().__init__()

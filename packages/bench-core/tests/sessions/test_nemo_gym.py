@@ -124,6 +124,10 @@ async def test_sessions_are_bounded_and_make_room_when_closed_or_over() -> None:
         assert status == 200
         await post("/close", seeded["env_id"])
         assert (await post("/step", seeded["env_id"], action=MORE))[0] == 404
+        # a client without cookies names its session
+        seeded = (await post("/seed_session", task_id="1"))[1]
+        await post("/close", env_id=seeded["env_id"])
+        assert (await post("/step", env_id=seeded["env_id"], action=MORE))[0] == 404
         assert (await post("/seed_session", task_id="none"))[0] == 422
 
 

@@ -72,6 +72,9 @@ def test_a_list_that_the_screen_cannot_hold_says_how_many_are_left_and_shows_the
     _click(desktop, "4 more above")
     desktop.mouse.scroll(-1200)
     assert _items(desktop)[0] == "4:00 AM"
+    for clicks, first in ((10, "3:00 AM"), (0, "3:00 AM"), (-10, "4:00 AM"), (0, "4:00 AM")):
+        desktop.mouse.scroll(clicks)
+        assert _items(desktop)[0] == first
     _click(desktop, "11:00 PM")
     assert "11:00 PM" in [node.value or node.name for node in _shown(desktop)]
 

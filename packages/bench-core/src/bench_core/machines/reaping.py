@@ -102,8 +102,9 @@ async def _remove_all(
     with parts.journal.locked():
         now_written = parts.journal.entries(parts.backend.name)
         for name in removed:
-            line = condemned[name]
-            if line is not None and not now_written[name].ended:
+            line, entry = condemned[name], now_written.get(name)
+            # another reaper may have ended it meanwhile, and compacted the journal
+            if line is not None and entry is not None and not entry.ended:
                 ending = "gone" if name in others else "reaped"
                 parts.journal.follow(line, "ended", parts.clock.now(), ending=ending)
         parts.journal.compact()

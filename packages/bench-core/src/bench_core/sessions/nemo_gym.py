@@ -111,7 +111,8 @@ class NemoGymServer:
         elif (method, path) == ("POST", "/verify"):
             await self._verify(exchange)
         elif (method, path) == ("POST", "/close"):
-            await self._end(exchange.cookie(COOKIE))
+            body = await exchange.body()
+            await self._end(str(body.get("env_id") or exchange.cookie(COOKIE) or ""))
             await exchange.answer(200, {"message": "closed"})
         elif (method, path) == ("POST", "/aggregate_metrics"):
             await exchange.answer(200, _metrics(await exchange.body()))
@@ -202,8 +203,8 @@ class NemoGymServer:
             raise RefusedError(404, "there is no such session: call /seed_session first")
         return client
 
-    async def _end(self, name: str | None) -> None:
-        client = self._clients.pop(name or "", None)
+    async def _end(self, name: str) -> None:
+        client = self._clients.pop(name, None)
         if client is not None:
             await client.session.close()
 

@@ -150,9 +150,11 @@ def next_to_label(
     open_cases: dict[str, list[str]] = defaultdict(list)
     known: dict[str, list[bool]] = defaultdict(list)
     for each in {each.case_id: each for each in verdicts}.values():
+        if each.outcome == "error":  # it says nothing of a case, as where rates are corrected
+            continue
         if each.case_id in labels:
             known[stratum(each)].append(labels[each.case_id])
-        elif each.outcome != "error":
+        else:
             open_cases[stratum(each)].append(each.case_id)
     labelled = {name: len(found) for name, found in known.items()}  # and chosen to be, below
     chosen: list[str] = []

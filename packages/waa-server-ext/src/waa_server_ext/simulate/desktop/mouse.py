@@ -89,7 +89,7 @@ class Mouse:
             field = next(
                 (node for node in reversed(path) if node.text and node.text.multiline), None
             )
-            lines = -round(clicks / NOTCH * 3) or (-1 if clicks > 0 else 1)
+            lines = -round(clicks / NOTCH * 3) or (clicks < 0) - (clicks > 0)
             if wheel is not None:
                 wheel(lines)
             elif field is not None and field.text is not None:
