@@ -404,9 +404,9 @@ def _understated() -> bytes:
 
 _NAMED = "nothing was scored"
 HOSTILE = {
-    "no archive": (b"hello", "no whole bundle"),
-    "empty": (b"", "no whole bundle"),
-    "cut off": (_zip(("study.yaml", b"x" * 99))[:60], "no whole bundle"),
+    "no archive": (b"hello", "not a whole bundle"),
+    "empty": (b"", "not a whole bundle"),
+    "cut off": (_zip(("study.yaml", b"x" * 99))[:60], "not a whole bundle"),
     "without its description": (_zip(("study.yaml", b"x")), "has no bundle.json"),
     "garbage description": (_zip(("bundle.json", b"\xff\x00")), "bundle.json is not readable"),
     "another description": (_zip(("bundle.json", b"[]")), "bundle.json is not readable"),
@@ -420,7 +420,7 @@ HOSTILE = {
     "folder": (_zip(("runs/", b"")), _NAMED),
     "same name in other letters": (_zip(("study.yaml", b"x"), ("STUDY.yaml", b"y")), "is there twice"),
     "huge": (_zip(("study.yaml", bytes(100 << 20))), "of hardly any content"),
-    "understated": (_understated(), "no whole bundle"),
+    "understated": (_understated(), "not a whole bundle"),
     "file as a folder": (_zip(("runs", b"x"), ("runs/a", b"y")), "one name for a file and a folder"),
 }  # fmt: skip
 
