@@ -109,6 +109,7 @@ def test_a_rise_ends_only_a_run_that_looks_for_differences(
     high = {key: [1.0, float(int(key) % 5 > 0)] for key in before}
     one, two = (plan_looks(tasks, low, looks=3, sides=sides) for sides in ("drop", "difference"))
     assert two.futility is None
+    assert two.drop > one.drop  # two sides share the error, so less of it is left for a drop
     assert look_at(one, 2, high).reason in {"futility", "continue"}
     assert look_at(two, 2, high).reason == "difference"
 

@@ -150,7 +150,8 @@ def plan_looks(
     batches = [groups[a:b] for a, b in pairwise(cuts)]
     shares = [cut / len(groups) for cut in cuts[1:]]
     sizes = Templates.of([len(group) for group in groups])
-    known = drop or plan(len(tasks), trials, templates=sizes, level=1.0 - 2.0 * alpha).detectable
+    below = alpha if sides == "drop" else alpha / 2.0
+    known = drop or plan(len(tasks), trials, templates=sizes, level=1.0 - 2.0 * below).detectable
     return LookPlan(
         sides=sides,
         alpha=alpha,
@@ -159,7 +160,7 @@ def plan_looks(
         seed=seed,
         unscored=unscored,
         batches=tuple(tuple(each for group in batch for each in group) for batch in batches),
-        critical=tuple(critical_values(shares, alpha if sides == "drop" else alpha / 2.0)),
+        critical=tuple(critical_values(shares, below)),
         clusters={task.task_id: task.template for task in tasks if task.template},
         baseline=baseline,
         baseline_scores={
