@@ -35,8 +35,8 @@ async def open_tabs(
     loads after ten seconds continues to load while the agent works.
 
     Raises:
-        EnvironmentFaultError: A site refuses, answers with an error or an empty page, or does not
-            answer within `timeout_s`.
+        EnvironmentFaultError: A site refuses, answers with 429, a status from 500 on or an empty page, or does
+            not answer within `timeout_s`.
     """
     from cdp_use.client import CDPClient  # only needed where a browser runs
 

@@ -161,6 +161,8 @@ def test_an_example_matches_its_pattern(pattern: str, filler: str) -> None:
 def test_a_pattern_beyond_it_is_refused() -> None:
     with pytest.raises(ValueError, match="no text for"):
         example(r"^(?!$)$")
+    with pytest.raises(ValueError, match="does not match"):
+        example(r"^[^\d\D]$")
 
 
 @given(st.text(max_size=20))

@@ -18,7 +18,8 @@ def example(pattern: str, filler: str = "") -> str:
     suffices where a part that matches anything follows.
 
     Raises:
-        ValueError: The text found does not match.
+        ValueError: The text found does not match, or none was found.
+        re.error: `pattern` is not a regular expression.
 
     >>> example(r"^.*toothpaste.* has been added( to your cart)?$")
     'toothpaste has been added'
@@ -60,17 +61,17 @@ class _ExampleWriter:
 
 
 def _one_of(kind: str, argument: Any) -> str:
-    """Return the first likely character that the class matches."""
+    """Return the first likely character that the class matches, nothing if none does."""
     if kind == "ANY":
         return "."  # a point that was meant, and not escaped
     if kind == "NOT_LITERAL":
-        return next(each for each in _LIKELY if ord(each) != argument)
+        return next((each for each in _LIKELY if ord(each) != argument), "")
     (first_kind, first), *_ = argument
     if str(first_kind) == "LITERAL":
         return chr(first)
     if str(first_kind) == "RANGE":
         return chr(first[0])
-    return next(each for each in _LIKELY if _takes(argument, each))
+    return next((each for each in _LIKELY if _takes(argument, each)), "")
 
 
 def _takes(members: Any, character: str) -> bool:
