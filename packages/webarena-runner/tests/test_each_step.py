@@ -101,7 +101,7 @@ def test_an_answer_alone_steps_without_times_and_a_broken_recording_say_why(tmp_
     with pytest.raises(EvaluationError, match="no times"):
         passed_after(known["399"], folder, [Step(step=1)], judge)
     (folder / HAR_FILE).write_text("{")
-    with pytest.raises(EvaluationError, match="no HAR"):
+    with pytest.raises(EvaluationError, match="is not a HAR"):
         passed_after(known["399"], folder, steps(1), judge)
 
 

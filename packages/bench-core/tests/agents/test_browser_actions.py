@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 import pytest_asyncio
 from kinds_of_control import KINDS
+from test_support.own_port import OWN_PORT, own_port
 
 from bench_core.agents import (
     ActivateTab,
@@ -50,7 +51,7 @@ from bench_core.agents import (
     offered,
 )
 from bench_core.agents.browser import BrowserEnvironment, connect_browser
-from bench_core.browser import ChromiumOptions, launch_chromium
+from bench_core.browser import launch_chromium
 from bench_core.protocols import BrowserHandle
 
 if TYPE_CHECKING:
@@ -204,8 +205,7 @@ async def test_tabs_stand_in_the_order_of_the_start_pages_and_the_first_is_activ
 
 @pytest.mark.full_chromium
 async def test_the_tab_that_is_seen_is_in_front(site: str) -> None:
-    own_port = ChromiumOptions(extra_arguments=("--remote-debugging-port=0",))
-    async with launch_chromium(own_port) as chromium:
+    async with launch_chromium(OWN_PORT) as chromium:
         handle = BrowserHandle(cdp_url=chromium.cdp_url, start_urls=(f"{site}/first",))
         async with connect_browser(handle) as browser:
             async with page_of(browser).expect_popup() as popup:
@@ -218,8 +218,7 @@ async def test_the_tab_that_is_seen_is_in_front(site: str) -> None:
 
 async def _in_front(chromium: Chromium) -> str:
     """Return the page that was in front last, which a port of Chromium's own lists first."""
-    port = (chromium.profile / "DevToolsActivePort").read_text(encoding="utf-8").split()[0]
-    url = f"http://127.0.0.1:{port}/json/list"
+    url = f"http://127.0.0.1:{await own_port(chromium)}/json/list"
     with await asyncio.to_thread(urllib.request.urlopen, url) as listed:
         return str(next(each["url"] for each in json.load(listed) if each["type"] == "page"))
 

@@ -8,8 +8,9 @@ import urllib.request
 from typing import Any
 
 import pytest
+from test_support.own_port import OWN_PORT, own_port
 
-from bench_core.browser import AGENT_RULES, ChromiumOptions, RuleBook, launch_chromium
+from bench_core.browser import AGENT_RULES, RuleBook, launch_chromium
 from bench_core.browser.rules import protocol_methods
 
 RULED = {rule.method for rule in AGENT_RULES}
@@ -25,11 +26,8 @@ def decided(method: str, **params: Any) -> Any:
 
 
 async def test_every_method_of_the_installed_chromium_has_been_looked_at() -> None:
-    # only a port of Chromium's own tells its methods
-    own_port = ChromiumOptions(extra_arguments=("--remote-debugging-port=0",))
-    async with launch_chromium(own_port) as chromium:
-        port = (chromium.profile / "DevToolsActivePort").read_text(encoding="utf-8").split()[0]
-        url = f"http://127.0.0.1:{port}/json/protocol"
+    async with launch_chromium(OWN_PORT) as chromium:
+        url = f"http://127.0.0.1:{await own_port(chromium)}/json/protocol"
         opened = await asyncio.to_thread(urllib.request.urlopen, url, timeout=60)
         with opened as answer:
             protocol = json.load(answer)

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 import pytest_asyncio
+from test_support.own_port import OWN_PORT, own_port
 
 from bench_core.browser import launch_chromium
 from waa_server_ext.evaluation.evaluators import EvaluatorSettings
@@ -110,8 +111,8 @@ class Machine:
 @pytest_asyncio.fixture
 async def machine(next_vm_host: Callable[[], str], tmp_path: Path) -> AsyncIterator[Machine]:
     host = next_vm_host()
-    async with launch_chromium() as chromium:
-        port = int(chromium.cdp_url.rpartition(":")[2].strip("/"))
+    async with launch_chromium(OWN_PORT) as chromium:
+        port = await own_port(chromium)
         server = await asyncio.start_server(lambda r, w: forward(r, w, port), host, 9222)
         async with server:
             yield Machine(host, tmp_path)
