@@ -47,7 +47,6 @@ class Nothing:
 
     cdp_url: str
     log: Any = field(default_factory=lambda: SimpleNamespace(ending=None))
-    own_ends: None = None
     fault: None = None
     hung_up: bool = False
 
